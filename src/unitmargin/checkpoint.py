@@ -1,0 +1,103 @@
+"""Weights and checkpoints as safetensors: exact resume without pickle."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from unitmargin.recipe import TrainingOptions
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a training run needs to go on: weights, optimiser state, options, history."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    options: TrainingOptions
+    history: list[dict[str, float]]
+
+
+def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(path.name + ".partial")
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(whole, str(aside), metadata=metadata)
+    os.replace(aside, path)
+
+
+def write_weights(path: Path, model: nn.Module) -> None:
+    """Write a state dictionary; the file appears whole or not at all."""
+    _save(path, dict(model.state_dict()), {})
+
+
+def read_weights(path: Path, model: nn.Module) -> None:
+    """Load a state dictionary written by :func:`write_weights` into the model.
+
+    Raises:
+        ValueError: damaged file, or tensors that are not the model's.
+    """
+    try:
+        model.load_state_dict(load_file(str(path)))
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write the state after an epoch; see :func:`read_checkpoint`."""
+    tensors = {f"model.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    plain: dict[str, dict[str, Any]] = {}
+    for index, state in checkpoint.optimizer.state_dict()["state"].items():
+        for name, value in state.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{index}.{name}"] = value
+            else:
+                plain.setdefault(str(index), {})[name] = value
+    metadata = {
+        "options": json.dumps(asdict(checkpoint.options)),
+        "history": json.dumps(checkpoint.history),
+        "optimizer": json.dumps(plain),
+    }
+    _save(path, tensors, metadata)
+
+
+def read_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, options: TrainingOptions
+) -> list[dict[str, Any]]:
+    """Restore model and optimiser in place; returns the history so far.
+
+    Raises:
+        ValueError: a damaged file, or a checkpoint of other training options.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it to start again") from None
+    stored = json.loads(metadata["options"])
+    if stored != asdict(options):
+        changed = sorted(key for key, value in asdict(options).items() if stored.get(key) != value)
+        raise ValueError(
+            f"{path} was written with other training options ({', '.join(changed)}); use the same "
+            "ones, or delete it to start again"
+        )
+    model.load_state_dict(
+        {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    )
+    state: dict[int, dict[str, Any]] = {
+        int(index): dict(values) for index, values in json.loads(metadata["optimizer"]).items()
+    }
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, key = name.split(".", 2)
+            state.setdefault(int(index), {})[key] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    history: list[dict[str, Any]] = json.loads(metadata["history"])
+    return history

@@ -1,0 +1,76 @@
+"""Data sets by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from unitmargin.data.arrays import npz
+from unitmargin.data.augment import random_crop_flip as random_crop_flip
+from unitmargin.data.cifar import cifar10, cifar100
+from unitmargin.data.digits import digits
+from unitmargin.data.files import DataError as DataError
+from unitmargin.data.images import images
+from unitmargin.data.samples import Dataset as Dataset
+from unitmargin.data.samples import Samples as Samples
+from unitmargin.data.samples import as_samples as as_samples
+from unitmargin.data.toys import blobs, circles, moons, spirals
+
+Loader = Callable[[Path | None, Path | None], Dataset]
+
+
+def _made(name: str, make: Callable[[], Dataset]) -> Loader:
+    def load(path: Path | None, cache: Path | None) -> Dataset:
+        if path is not None:
+            raise ValueError(
+                f"path must be left out for data set {name!r}, which needs no file, got {path}; "
+                'load a file under the name "images" or "npz"'
+            )
+        return make()
+
+    return load
+
+
+def _read(name: str, read: Callable[[Path, Path | None], Dataset]) -> Loader:
+    def load(path: Path | None, cache: Path | None) -> Dataset:
+        if path is None:
+            raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
+        return read(path, cache)
+
+    return load
+
+
+DATASETS: dict[str, Loader] = {
+    "digits": _made("digits", digits),
+    "moons": _made("moons", moons),
+    "circles": _made("circles", circles),
+    "blobs": _made("blobs", blobs),
+    "spirals": _made("spirals", spirals),
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "images": _read("images", images),
+    "npz": _read("npz", lambda path, cache: npz(path)),
+}
+
+
+def load_dataset(
+    name: str,
+    path: str | Path | None = None,
+    limit: int | None = None,
+    cache: Path | None = None,
+) -> Dataset:
+    """Load a data set by name: one of `DATASETS`.
+
+    `path` is the file or folder of "images" and "npz", and may be given for "cifar10" and
+    "cifar100", which are downloaded otherwise. `limit` takes that many train and test samples, in a
+    fixed order. `cache` is the folder for downloads and decoded images, by default the environment
+    variable `UNITMARGIN_CACHE` or `~/.cache/unitmargin`.
+
+    Raises `ValueError` for an unknown name, a path that is missing or not wanted, or limit < 1; and
+    `DataError`, a `ValueError`, for a file that cannot be used.
+
+    >>> load_dataset("digits", limit=100).train.inputs.shape
+    torch.Size([100, 1, 8, 8])
+    """
+    if name not in DATASETS:
+        raise ValueError(f"name must be one of {', '.join(DATASETS)}, got {name!r}; choose one")
+    dataset = DATASETS[name](None if path is None else Path(path).expanduser(), cache)
+    return dataset if limit is None else dataset.take(limit)

@@ -1,0 +1,116 @@
+"""Data sets in one NumPy `.npz` file."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unitmargin.data.cache import written_aside
+from unitmargin.data.files import DataError
+from unitmargin.data.samples import Dataset, Samples
+
+SPLITS = ("train", "test")
+IMAGE_CHANNELS = (1, 3)
+BYTE_SCALE = 255.0
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def npz(path: Path, name: str = "npz") -> Dataset:
+    """Load the data set of a `.npz` file.
+
+    The file holds `x_train` and `x_test`, of shape (n, channels, height, width) or (n, features),
+    and `y_train` and `y_test`, integers of shape (n,). Inputs of dtype uint8 get the scale 255,
+    which puts them in [0, 1]; floating inputs are rounded to float32 and used as they are. An
+    optional array `classes` names the classes; by default they are called "0", "1", ...
+
+    Raises `DataError` that names the file and the array.
+
+    >>> np.savez("data.npz", x_train=x, y_train=y, x_test=x, y_test=y)  # doctest: +SKIP
+    >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
+    (1, 28, 28)
+    """
+    return dataset_of_arrays(_read(path), name, path)
+
+
+def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
+    """Make a data set of arrays laid out as in `npz`; `path` is named in errors."""
+    missing = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
+    missing = [key for key in missing if key not in arrays]
+    if missing:
+        raise DataError(
+            f"{path}: must hold x_train, y_train, x_test and y_test, got {sorted(arrays)}; "
+            f"add {', '.join(missing)}"
+        )
+    try:
+        train, test = (_samples(arrays, split) for split in SPLITS)
+        return Dataset(name, train, test, _classes(arrays, train, test))
+    except ValueError as fault:
+        raise DataError(f"{path}: {fault}") from fault
+
+
+def write_arrays(file: Path, arrays: Arrays) -> None:
+    """Write arrays to an uncompressed `.npz` file, which appears whole or not at all."""
+    with written_aside(file) as aside:
+        np.savez(aside, **cast(Any, arrays))
+
+
+def _read(path: Path) -> Arrays:
+    faults = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+    if not path.is_file():
+        raise DataError(f"{path}: must be a .npz file, found none; check the path")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                raise ValueError("a single array")
+            return dict(content)
+    except faults as fault:
+        raise DataError(
+            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
+            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
+        ) from fault
+
+
+def _samples(arrays: Arrays, split: str) -> Samples:
+    inputs, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
+    _check_layout(f"x_{split}", inputs.shape)
+    if inputs.dtype != np.uint8 and inputs.dtype.kind != "f":
+        raise ValueError(
+            f"x_{split} must be uint8 or floating, got {inputs.dtype}; "
+            "store bytes as uint8 and scaled values as float32"
+        )
+    if labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
+        )
+    scale = BYTE_SCALE if inputs.dtype == np.uint8 else 1.0
+    stored = inputs if inputs.dtype == np.uint8 else inputs.astype(np.float32)
+    try:
+        return Samples(_tensor(stored), _tensor(labels.astype(np.int64)), scale)
+    except ValueError as fault:
+        raise ValueError(f"{split} samples: {fault}") from fault
+
+
+def _tensor(array: NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
+
+
+def _check_layout(key: str, shape: tuple[int, ...]) -> None:
+    rule = f"{key} must have shape (n, channels, height, width) or (n, features), got {shape}"
+    if len(shape) == 4 and shape[3] in IMAGE_CHANNELS and shape[1] not in IMAGE_CHANNELS:
+        raise ValueError(f"{rule}; move the channels forward with x.transpose(0, 3, 1, 2)")
+    if len(shape) == 3:
+        raise ValueError(f"{rule}; give grey images one channel with x[:, None]")
+    if len(shape) not in (2, 4):
+        raise ValueError(f"{rule}; reshape it")
+
+
+def _classes(arrays: Arrays, train: Samples, test: Samples) -> tuple[str, ...]:
+    if "classes" in arrays:
+        return tuple(str(name) for name in arrays["classes"].ravel())
+    n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
+    return tuple(str(label) for label in range(n_classes))

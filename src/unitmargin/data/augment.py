@@ -1,0 +1,55 @@
+"""Random crops and flips of a whole batch at once."""
+
+import torch
+from jaxtyping import Int64, Shaped
+from torch import Tensor
+from torch.nn.functional import pad
+
+
+def random_crop_flip(
+    images: Tensor, padding: int, flip: bool, generator: torch.Generator
+) -> Shaped[Tensor, "batch channels height width"]:
+    """Crop every image at random out of its zero-padded self, and mirror half of them.
+
+    `images` has shape (batch, channels, height, width), any dtype, on any device; so has the
+    result. Each image is surrounded by `padding` zeros on every side and cut back to its size at a
+    place drawn evenly; with `flip` it is mirrored left to right with probability 1/2.
+
+    Guaranteed: the result depends on the images and on the state of `generator` alone, not on the
+    device. `generator` must be on the CPU; from there only three short index tensors travel.
+
+    Raises `ValueError` for images of another shape, negative padding or a generator elsewhere.
+
+    >>> images = torch.arange(4.0).reshape(1, 1, 2, 2)
+    >>> random_crop_flip(images, 0, False, torch.Generator()).flatten()
+    tensor([0., 1., 2., 3.])
+    """
+    _check(images, padding, generator)
+    batch, channels, height, width = images.shape
+    rows = _starts(batch, padding, generator) + torch.arange(height)
+    columns = _starts(batch, padding, generator) + torch.arange(width)
+    if flip:
+        mirrored = torch.randint(2, (batch, 1), generator=generator) == 1
+        columns = torch.where(mirrored, columns.flip(1), columns)
+    flat = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
+    flat = flat.reshape(batch, 1, height * width).to(images.device)
+    padded = pad(images, (padding, padding, padding, padding)).flatten(2)
+    return padded.gather(2, flat.expand(-1, channels, -1)).reshape(images.shape)
+
+
+def _starts(batch: int, padding: int, generator: torch.Generator) -> Int64[Tensor, "batch 1"]:
+    return torch.randint(2 * padding + 1, (batch, 1), generator=generator)
+
+
+def _check(images: Tensor, padding: int, generator: torch.Generator) -> None:
+    if images.ndim != 4:
+        raise ValueError(
+            f"images must have shape (batch, channels, height, width), got {tuple(images.shape)}; "
+            "leave augmentation out for inputs that are no images"
+        )
+    if padding < 0:
+        raise ValueError(f"padding must be >= 0, got {padding}; use 0 for no random crop")
+    if generator.device.type != "cpu":
+        raise ValueError(
+            f"generator must be on the CPU, got {generator.device}; make it with torch.Generator()"
+        )

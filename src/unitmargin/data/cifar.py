@@ -1,0 +1,151 @@
+"""CIFAR-10 and CIFAR-100, from the binary release or from images."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unitmargin.data.arrays import Arrays, dataset_of_arrays
+from unitmargin.data.cache import cache_folder
+from unitmargin.data.download import download
+from unitmargin.data.files import DataError, members
+from unitmargin.data.images import images
+from unitmargin.data.samples import Dataset
+
+IN_SHAPE = (3, 32, 32)
+IMAGE_BYTES = 3 * 32 * 32
+
+
+@dataclass(frozen=True)
+class _Release:
+    """A binary release: each record is the label bytes, the last one counts, then the image."""
+
+    name: str
+    url: str
+    sha256: str
+    train_files: tuple[str, ...]
+    test_files: tuple[str, ...]
+    names_file: str
+    label_bytes: int
+    n_classes: int
+
+
+# The digests are those of the official archives.
+CIFAR10 = _Release(
+    name="cifar10",
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    sha256="c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    train_files=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
+    test_files=("test_batch.bin",),
+    names_file="batches.meta.txt",
+    label_bytes=1,
+    n_classes=10,
+)
+CIFAR100 = _Release(
+    name="cifar100",
+    url="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+    sha256="58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+    train_files=("train.bin",),
+    test_files=("test.bin",),
+    names_file="fine_label_names.txt",
+    label_bytes=2,
+    n_classes=100,
+)
+
+
+def cifar10(path: Path | None = None, cache: Path | None = None) -> Dataset:
+    """Load CIFAR-10: uint8 inputs of shape (n, 3, 32, 32) with scale 255, ten classes.
+
+    `path` is the binary archive, a folder of its `.bin` files, or images laid out as in `images`.
+    Without it the official archive is downloaded to the cache folder once, and its SHA-256 is
+    checked. The order of the samples is that of the files.
+
+    Raises `DataError` that names the file, if it is damaged or holds something else.
+
+    >>> cifar10(Path("cifar-10-binary.tar.gz")).in_shape  # doctest: +SKIP
+    (3, 32, 32)
+    """
+    return _load(CIFAR10, path, cache)
+
+
+def cifar100(path: Path | None = None, cache: Path | None = None) -> Dataset:
+    """Load CIFAR-100 with its hundred fine classes; for the rest see `cifar10`.
+
+    >>> cifar100(Path("cifar-100-binary.tar.gz")).n_classes  # doctest: +SKIP
+    100
+    """
+    return _load(CIFAR100, path, cache)
+
+
+def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
+    if path is None:
+        path = download(release.url, release.sha256, cache_folder(cache))
+    if _is_binary(path):
+        return dataset_of_arrays(_arrays(release, path), release.name, path)
+    dataset = images(path, cache, release.name)
+    if dataset.in_shape != IN_SHAPE or dataset.n_classes != release.n_classes:
+        raise DataError(
+            f"{path}: {release.name} must have inputs of shape {IN_SHAPE} in {release.n_classes} "
+            f"classes, got {dataset.in_shape} in {dataset.n_classes}; "
+            'load other images under the name "images"'
+        )
+    return dataset
+
+
+def _is_binary(path: Path) -> bool:
+    """Tell the binary release from images by the first file of either kind."""
+    for member in members(path):
+        if member.is_folder:
+            continue
+        if member.name.endswith(".bin"):
+            return True
+        if {"train", "test"} & set(member.name.split("/")[:-1]):
+            return False
+    raise DataError(
+        f"{path}: must hold .bin files of the binary release, or images as train/CLASS/image and "
+        "test/CLASS/image, got neither (pickled releases are never opened); fetch the binary one"
+    )
+
+
+def _arrays(release: _Release, path: Path) -> Arrays:
+    wanted = (*release.train_files, *release.test_files, release.names_file)
+    contents = {}
+    for member in members(path):
+        name = member.name.rpartition("/")[2]
+        if name in wanted and not member.is_folder:
+            contents[name] = member.read()
+    missing = [name for name in wanted[:-1] if name not in contents]
+    if missing:
+        raise DataError(
+            f"{path}: the binary release of {release.name} must hold {', '.join(wanted[:-1])}, "
+            f"got no {missing[0]}; fetch it again"
+        )
+    arrays: Arrays = {}
+    for split, files in (("train", release.train_files), ("test", release.test_files)):
+        records = np.concatenate([_records(release, path, f, contents[f]) for f in files])
+        arrays[f"x_{split}"] = records[:, release.label_bytes :].reshape(-1, *IN_SHAPE)
+        arrays[f"y_{split}"] = records[:, release.label_bytes - 1].astype(np.int64)
+    arrays["classes"] = np.array(_class_names(release, path, contents.get(release.names_file)))
+    return arrays
+
+
+def _records(release: _Release, path: Path, file: str, content: bytes) -> np.ndarray:
+    length = release.label_bytes + IMAGE_BYTES
+    if not content or len(content) % length:
+        raise DataError(
+            f"{path}: {file} must hold whole records of {length} bytes, got {len(content)} bytes; "
+            "fetch it again"
+        )
+    return np.frombuffer(content, dtype=np.uint8).reshape(-1, length)
+
+
+def _class_names(release: _Release, path: Path, content: bytes | None) -> list[str]:
+    if content is None:
+        return [str(label) for label in range(release.n_classes)]
+    names = content.decode(errors="replace").split()
+    if len(names) != release.n_classes:
+        raise DataError(
+            f"{path}: {release.names_file} must name {release.n_classes} classes, got "
+            f"{len(names)}; fetch it again"
+        )
+    return names

@@ -1,0 +1,40 @@
+"""The handwritten digits that come with scikit-learn: small enough for a first try."""
+
+import numpy as np
+import torch
+
+from unitmargin.data.samples import Dataset, Samples
+
+SPLIT_SEED = 0
+TEST_SHARE = 0.2
+LARGEST_VALUE = 16.0
+
+
+def digits() -> Dataset:
+    """Load 1797 grey digits of 8 x 8 pixels in ten classes.
+
+    Inputs are uint8 of shape (n, 1, 8, 8) with scale 16, so that a batch lies in [0, 1]. A fifth of
+    each class is the test set; the split is always the same.
+
+    >>> digits().in_shape
+    (1, 8, 8)
+    """
+    from sklearn.datasets import load_digits
+
+    values, targets = load_digits(return_X_y=True)
+    inputs = torch.from_numpy(values.astype(np.uint8)).reshape(-1, 1, 8, 8)
+    labels = torch.from_numpy(targets.astype(np.int64))
+    is_test = torch.from_numpy(_test_mask(targets))
+    train = Samples(inputs[~is_test], labels[~is_test], LARGEST_VALUE)
+    test = Samples(inputs[is_test], labels[is_test], LARGEST_VALUE)
+    return Dataset("digits", train, test, tuple(str(digit) for digit in range(10)))
+
+
+def _test_mask(targets: np.ndarray) -> np.ndarray:
+    # RandomState is frozen by NumPy: its numbers are the same in every version.
+    random = np.random.RandomState(SPLIT_SEED)
+    is_test = np.zeros(len(targets), dtype=bool)
+    for digit in range(10):
+        positions = random.permutation(np.flatnonzero(targets == digit))
+        is_test[positions[: round(TEST_SHARE * len(positions))]] = True
+    return is_test

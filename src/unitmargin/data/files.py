@@ -1,0 +1,170 @@
+"""The files of a folder or of a tar archive, read as a stream: nothing is ever extracted."""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Never, Self, cast
+
+from tqdm import tqdm
+
+# First bytes of a compressed stream, and what reads it.
+DECOMPRESSORS: dict[bytes, Callable[[BinaryIO], object]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+# top folder / split / class / file: nothing below is part of a known layout.
+MAX_DEPTH = 4
+CHUNK = 1 << 20
+
+
+class DataError(ValueError):
+    """A data file that cannot be used; the message names the file and the next step."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file or folder inside a data folder or archive.
+
+    `name` is relative to the root, with `/` between the parts. `read` returns the content of a
+    file, and must be called before the next member is asked for.
+    """
+
+    name: str
+    is_folder: bool
+    read: Callable[[], bytes]
+
+
+def members(path: Path, progress: str | None = None) -> Iterator[Member]:
+    """Yield the regular files and folders under `path`: a folder, or a tar archive.
+
+    An archive may be plain or compressed with gzip, bzip2 or xz, and is read once, in its own
+    order; links and devices in it are left out. A folder is read in the order of the names, to a
+    depth of four; links are followed. With `progress` a bar of that name is shown.
+
+    Guaranteed: an archive that was cut short, or that ends without its end mark, raises
+    `DataError`, as do a missing path and a file that is no tar archive.
+
+    >>> [member.name for member in members(Path("images"))]  # doctest: +SKIP
+    ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
+    """
+    if path.is_dir():
+        yield from _folder_members(path, progress)
+    elif path.is_file():
+        yield from _archive_members(path, progress)
+    else:
+        raise DataError(f"{path}: must be a folder or a tar archive, found neither; check the path")
+
+
+def fingerprint(path: Path) -> str:
+    """Return a SHA-256 that changes when the data under `path` changes.
+
+    Of an archive it digests the content, so a copy has the same one; of a folder the location and
+    the name, size and time of change of every file. Raises `DataError` if `path` is missing.
+    """
+    digest = hashlib.sha256()
+    if path.is_dir():
+        digest.update(str(path.resolve()).encode())
+        for name, file in _listing(path):
+            state = file.stat()
+            digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+        return digest.hexdigest()
+    with _explained(path), path.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _folder_members(path: Path, progress: str | None) -> Iterator[Member]:
+    listing = _listing(path)
+    with _bar(len(listing), progress, "file") as bar:
+        for name, file in listing:
+            yield Member(name, file.is_dir(), partial(_read_file, file))
+            bar.update()
+
+
+def _listing(path: Path) -> list[tuple[str, Path]]:
+    found = []
+    for root, folders, files in os.walk(path, followlinks=True):
+        for name in folders + files:
+            file = Path(root, name)
+            if file.is_file() or file.is_dir():
+                found.append((file.relative_to(path).as_posix(), file))
+        if len(Path(root).relative_to(path).parts) >= MAX_DEPTH - 1:
+            folders.clear()
+    return sorted(found)
+
+
+def _read_file(file: Path) -> bytes:
+    with _explained(file):
+        return file.read_bytes()
+
+
+def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
+    with _explained(path), path.open("rb") as raw, _bar(path.stat().st_size, progress, "B") as bar:
+        stream = _decompressed(raw)
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_StrictHeader) as archive:
+            for header in archive:
+                if header.isreg() or header.isdir():
+                    name = header.name.removeprefix("./").rstrip("/")
+                    yield Member(name, header.isdir(), partial(_read_entry, path, archive, header))
+                bar.update(raw.tell() - bar.n)
+        # The checksum of a compressed stream stands behind its data.
+        while stream.read(CHUNK):
+            pass
+        bar.update(raw.tell() - bar.n)
+
+
+def _decompressed(raw: BinaryIO) -> BinaryIO:
+    start = raw.read(max(map(len, DECOMPRESSORS)))
+    raw.seek(0)
+    for magic, opened in DECOMPRESSORS.items():
+        if start.startswith(magic):
+            return cast(BinaryIO, opened(raw))
+    return raw
+
+
+def _read_entry(path: Path, archive: tarfile.TarFile, header: tarfile.TarInfo) -> bytes:
+    with _explained(path):
+        content = archive.extractfile(header)
+        return content.read() if content else b""
+
+
+class _StrictHeader(tarfile.TarInfo):
+    """A tar header that must be whole; by default a damaged one ends the archive in silence."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as fault:
+            if buf.count(0) == tarfile.BLOCKSIZE:
+                raise
+            raise tarfile.ReadError(f"{fault} in place of a file or the end mark") from fault
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    faults = (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError)
+    try:
+        yield
+    except faults as fault:
+        raise DataError(
+            f"{path}: must be readable, and an archive must be a whole tar file (plain, gzip, "
+            f"bzip2 or xz), got: {fault}; fetch or pack the file again"
+        ) from fault
+
+
+def _bar(total: int, progress: str | None, unit: str) -> "tqdm[Never]":
+    # disable=None hides the bar where the output is no terminal.
+    hidden = True if progress is None else None
+    return tqdm(total=total, desc=progress, unit=unit, unit_scale=unit == "B", disable=hidden)

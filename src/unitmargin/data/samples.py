@@ -1,0 +1,190 @@
+"""Samples (inputs and labels) and data sets (train and test samples)."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from torch import Tensor
+
+# Any fixed number serves; another one would change every run made with a `limit`.
+ORDER_SEED = 20230207
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Inputs and labels kept as stored, and handed out in batches of float32.
+
+    `inputs` is uint8 or float32 of shape (n, \\*shape), `labels` is int64 of shape (n,), both on
+    one device. A batch holds `inputs / scale`: with `scale=255`, the bytes of an image become
+    pixels in [0, 1], which are the units of every radius.
+
+    Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
+    Raises `ValueError` otherwise.
+
+    >>> samples = Samples(torch.tensor([[0], [255]], dtype=torch.uint8), torch.tensor([0, 1]), 255)
+    >>> samples.batch(slice(0, 2))
+    (tensor([[0.],
+            [1.]]), tensor([0, 1]))
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_inputs(self.inputs)
+        _check_labels(self.labels, self.inputs)
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(
+                f"scale must be finite and > 0, got {self.scale}; "
+                "use 255 for the bytes of an image and 1 for values that are already scaled"
+            )
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def in_shape(self) -> tuple[int, ...]:
+        """Shape of one input, without the batch dimension."""
+        return tuple(self.inputs.shape[1:])
+
+    def batch(
+        self, index: Tensor | slice
+    ) -> tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]:
+        """Return the chosen inputs divided by the scale, in float32, and their labels.
+
+        `index` is a slice, an int64 tensor of positions or a boolean mask of length n. The two
+        tensors are copies, and the same on every device to the last bit.
+        """
+        inputs = self.inputs[index].to(torch.float32)
+        # A CUDA tensor divided by a Python number is multiplied by a rounded reciprocal, which
+        # differs from the quotient by an ulp; divided by a tensor it is correctly rounded.
+        scale = torch.full((), self.scale, dtype=torch.float32, device=inputs.device)
+        return inputs / scale, self.labels[index].clone()
+
+    def to(self, device: torch.device | str) -> "Samples":
+        """Return the same samples on `device`."""
+        return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
+
+    def take(self, limit: int) -> "Samples":
+        """Return the first `limit` samples of a fixed shuffled order, or all of them if fewer.
+
+        The order depends on n alone, so `take(10)` begins `take(100)`. It is shuffled because
+        images that come in folders are sorted by class. Raises `ValueError` if `limit` < 1.
+        """
+        if limit < 1:
+            raise ValueError(f"limit must be >= 1, got {limit}; leave it out to use every sample")
+        order = np.random.RandomState(ORDER_SEED).permutation(len(self))[:limit]
+        index = torch.from_numpy(order).to(self.inputs.device)
+        return replace(self, inputs=self.inputs[index], labels=self.labels[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named data set: train samples, test samples and the names of the classes.
+
+    Guaranteed after construction: inputs of one shape, at least two classes with different names,
+    every label below the number of classes. Raises `ValueError` otherwise.
+
+    >>> samples = Samples(torch.zeros(2, 3), torch.tensor([0, 1]))
+    >>> Dataset("tiny", samples, samples, ("no", "yes")).n_classes
+    2
+    """
+
+    name: str
+    train: Samples
+    test: Samples
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.train.in_shape != self.test.in_shape:
+            raise ValueError(
+                f"data set {self.name!r}: train and test inputs must have one shape, got "
+                f"{self.train.in_shape} and {self.test.in_shape}; resize one of them"
+            )
+        if self.n_classes < 2 or len(set(self.classes)) != self.n_classes:
+            raise ValueError(
+                f"data set {self.name!r}: classes must be two or more different names, got "
+                f"{self.classes}; a classifier needs something to choose between"
+            )
+        for split, samples in (("train", self.train), ("test", self.test)):
+            largest = int(samples.labels.max())
+            if largest >= self.n_classes:
+                raise ValueError(
+                    f"data set {self.name!r}: every {split} label must be < {self.n_classes}, the "
+                    f"number of classes, got {largest}; name the missing classes or count from 0"
+                )
+
+    @property
+    def in_shape(self) -> tuple[int, ...]:
+        """Shape of one input, without the batch dimension."""
+        return self.train.in_shape
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def take(self, limit: int) -> "Dataset":
+        """Return at most `limit` train and `limit` test samples, as `Samples.take` does."""
+        return replace(self, train=self.train.take(limit), test=self.test.take(limit))
+
+
+def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
+    """Return `data` as samples, given samples or a pair (inputs, labels) of tensors.
+
+    In a pair the inputs are of any floating dtype and are rounded to float32, the labels are of
+    any integer dtype; the scale is 1. Raises `ValueError` for other dtypes, and what `Samples`
+    raises.
+
+    >>> len(as_samples((torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1]))))
+    2
+    """
+    if isinstance(data, Samples):
+        return data
+    inputs, labels = data
+    if not inputs.is_floating_point():
+        raise ValueError(
+            f"data must hold inputs of a floating dtype, got {inputs.dtype}; "
+            "for bytes write Samples(inputs, labels, scale=255)"
+        )
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise ValueError(
+            f"data must hold labels of an integer dtype, got {labels.dtype}; "
+            "pass the number of the class of every sample, such as labels.long()"
+        )
+    return Samples(inputs.to(torch.float32), labels.to(torch.int64))
+
+
+def _check_inputs(inputs: Tensor) -> None:
+    if inputs.dtype not in (torch.uint8, torch.float32):
+        raise ValueError(
+            f"inputs must be uint8 or float32, got {inputs.dtype}; convert with inputs.float()"
+        )
+    if inputs.ndim < 2 or inputs.numel() == 0:
+        raise ValueError(
+            f"inputs must have shape (n, *shape) and hold at least one number, got "
+            f"{tuple(inputs.shape)}; add the batch dimension with inputs[None]"
+        )
+    if inputs.dtype == torch.float32 and not bool(inputs.isfinite().all()):
+        first = int((~inputs.flatten(1).isfinite().all(1)).nonzero()[0])
+        raise ValueError(
+            f"inputs must be finite, got NaN or infinity in sample {first}; remove or repair it"
+        )
+
+
+def _check_labels(labels: Tensor, inputs: Tensor) -> None:
+    if labels.dtype != torch.int64 or labels.shape != inputs.shape[:1]:
+        raise ValueError(
+            f"labels must be int64 of shape ({len(inputs)},), one for each input, got "
+            f"{labels.dtype} of shape {tuple(labels.shape)}; pass the number of each class"
+        )
+    if labels.device != inputs.device:
+        raise ValueError(
+            f"labels must be on {inputs.device}, where the inputs are, got {labels.device}; "
+            "move them with labels.to(inputs.device)"
+        )
+    if int(labels.min()) < 0:
+        raise ValueError(f"labels must be >= 0, got {int(labels.min())}; count classes from 0")

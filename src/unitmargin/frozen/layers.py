@@ -1,0 +1,106 @@
+"""The weighted layers of a deployed network: plain tensors, no parametrisation."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.fixed import FixedLayer
+from unitmargin.fourier import CircularTransform, Spectrum, convolve
+
+
+def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
+    """All singular values of a stack of wide matrices, real or complex, ascending, in float64.
+
+    Square roots of the Gram matrices' eigenvalues: relative accuracy about 1e-15 near 1, which is
+    where orthogonal weights are; 1e-8 of the largest value near 0.
+    """
+    if matrices.numel() == 0:
+        return torch.empty(0, dtype=torch.float64)
+    wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
+    values = torch.linalg.eigvalsh(wide @ wide.mH)
+    return values.clamp_min(0.0).sqrt().flatten().sort().values
+
+
+class WeightedLayer(FixedLayer):
+    """A fixed layer with a weight: its singular values are known exactly."""
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        """Singular values of the layer's linear part, ascending, float64."""
+        raise NotImplementedError
+
+    def norm(self) -> float:
+        return float(self.singular_values()[-1])
+
+
+class Dense(WeightedLayer):
+    """``W x + b`` with stored ``weight (out, in)`` and ``bias (out,)``."""
+
+    kind = "dense"
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]) -> None:
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.register_buffer("bias", bias)
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        with torch.autocast(x.device.type, enabled=False):
+            return torch.nn.functional.linear(x, self.weight, self.bias)
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        return singular_values(self.weight)
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[1]}, {self.weight.shape[0]}"
+
+
+class CircularConvolution(WeightedLayer):
+    """Circular convolution on one map size, stored by frequency (see :mod:`unitmargin.fourier`).
+
+    ``real (S, out, in)`` are the blocks of the self-conjugate frequencies, ``pairs (P, 2, out,
+    in)`` real and imaginary parts of the others. Storing the blocks, not a kernel, makes the norm
+    exact: it is the largest singular value of any stored block.
+    """
+
+    kind = "circular_convolution"
+    real: Tensor
+    pairs: Tensor
+    bias: Tensor
+
+    def __init__(
+        self,
+        real: Float[Tensor, "s out in"],
+        pairs: Float[Tensor, "p 2 out in"],
+        bias: Float[Tensor, " out"],
+        map_size: tuple[int, int],
+    ) -> None:
+        super().__init__()
+        self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
+        expected = (self.transform.n_real, self.transform.n_pairs)
+        if (real.shape[0], pairs.shape[0]) != expected:
+            raise ValueError(
+                f"a {map_size[0]} x {map_size[1]} map has {expected[0]} real and {expected[1]} "
+                f"paired frequencies, got {real.shape[0]} and {pairs.shape[0]} blocks; pass the "
+                "map size the spectrum was made for"
+            )
+        self.register_buffer("real", real)
+        self.register_buffer("pairs", pairs)
+        self.register_buffer("bias", bias)
+
+    def configuration(self) -> dict[str, Any]:
+        return {"map_size": list(self.transform.map_size)}
+
+    def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
+        return convolve(x, Spectrum(self.real, self.pairs), self.bias, self.transform)
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        pairs = torch.complex(self.pairs[:, 0].double(), self.pairs[:, 1].double())
+        values = (singular_values(self.real), singular_values(pairs).repeat(2))
+        return torch.cat(values).sort().values
+
+    def extra_repr(self) -> str:
+        height, width = self.transform.map_size
+        return f"{self.real.shape[2]}, {self.real.shape[1]}, map={height}x{width}"

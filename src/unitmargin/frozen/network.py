@@ -1,0 +1,107 @@
+"""The deployed network: fixed layers in a row, and the constants its certificates need."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.fixed import FixedLayer, Normalize
+from unitmargin.frozen.layers import Dense
+
+class FrozenNetwork(nn.Module):
+    """A classifier without parametrisation: what is certified, attacked, saved and deployed.
+
+    ``layers`` ends with the head, a :class:`Dense` layer with one row a class. ``in_shape`` is the
+    shape of one input, in the units in which every radius is stated.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[FixedLayer],
+        in_shape: tuple[int, ...],
+        classes: Sequence[str] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        head = layers[-1] if layers else None
+        if not isinstance(head, Dense):
+            raise ValueError(
+                f"the last layer must be a Dense head, got {type(head).__name__}; append the "
+                "classifier's output layer"
+            )
+        self.layers = nn.ModuleList(layers)
+        self.in_shape = tuple(in_shape)
+        self.n_classes = head.weight.shape[0]
+        self.classes = tuple(classes) or tuple(str(index) for index in range(self.n_classes))
+        self.facts = dict(facts or {})
+        self.requires_grad_(False)
+        self._constants: tuple[list[Tensor], list[int], Tensor] | None = None
+
+    @property
+    def head(self) -> Dense:
+        head = self.layers[-1]
+        assert isinstance(head, Dense)  # checked at construction
+        return head
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.head.weight.dtype
+
+    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def check_input(self, x: Tensor) -> None:
+        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape."""
+        if not x.is_floating_point():
+            raise ValueError(
+                f"x must be floating point, got {x.dtype}; convert it and scale it to the units "
+                "the network was trained in"
+            )
+        if tuple(x.shape[1:]) != self.in_shape:
+            raise ValueError(
+                f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
+                f"{tuple(x.shape)}; add the batch axis or resize the inputs"
+            )
+
+    def layer_norms(self) -> list[float]:
+        """Norm of each layer but the head, in float64."""
+        return [layer.norm() for layer in self.features()]
+
+    def features(self) -> list[FixedLayer]:
+        """All layers but the head."""
+        return [layer for layer in self.layers[:-1] if isinstance(layer, FixedLayer)]
+
+    @property
+    def input_scale(self) -> float:
+        """Lipschitz constant of the input normalisation, 1 without one."""
+        first = self.layers[0]
+        return first.norm() if isinstance(first, Normalize) else 1.0
+
+    def pair_constants(self) -> Float[Tensor, "classes classes"]:
+        r"""Lipschitz constants :math:`L_{lk} = \|w_l - w_k\| \prod_i \|W_i\|` of all logit pairs.
+
+        Measured from the stored weights in float64, once; measured again if a weight was replaced
+        or changed in place. The diagonal is zero.
+        Cost: one eigenvalue problem a layer the first time, none after.
+        """
+        tensors = list(self.buffers())
+        versions = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        if self._constants is not None:
+            known, known_versions, constants = self._constants
+            same = len(known) == len(tensors) and all(
+                a is b for a, b in zip(known, tensors, strict=True)
+            )
+            if same and known_versions == versions:
+                return constants
+        product = 1.0
+        for norm in self.layer_norms():
+            product *= norm
+        rows = self.head.weight.double()
+        distances = (rows[:, None, :] - rows[None, :, :]).square().sum(-1).sqrt()
+        constants = distances * product
+        self._constants = (tensors, versions, constants)
+        return constants

@@ -1,0 +1,232 @@
+r"""Unitary-pair-difference heads: :math:`\|W_h - W_k\| = 1` for all pairs of rows (UPD).
+
+C points at mutual distance 1 are a regular simplex, so every UPD matrix is
+:math:`W = S Q + 1 t^T`: S the fixed simplex of edge 1, Q with orthonormal rows, t a shift common
+to all logits that changes neither label nor margin. Source: the paper, section 4.2.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.frozen.layers import Dense
+from unitmargin.orthogonal.cholesky import cholesky
+from unitmargin.orthogonal.polar import polar, polish
+
+LBFGS_STEPS = 3
+"""Steps of the paper (appendix: "3 iterations"); each is one run of ``LBFGS_INNER_STEPS``, as in
+its listing, where one optimiser step runs up to 20 inner iterations."""
+
+LBFGS_INNER_STEPS = 20
+
+LBFGS_MEMORY = 10
+"""Pairs kept for the inverse Hessian."""
+
+
+def pair_differences(classes: int) -> Float[Tensor, "pairs classes"]:
+    r"""The matrix :math:`A^{(C)}`: one row :math:`e_h - e_k` for each pair h < k, in order.
+
+    Source: the paper's appendix, section "Parameterized Unitary Pair Difference Layer".
+
+    Example:
+        >>> pair_differences(3).tolist()
+        [[1.0, -1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]]
+    """
+    first, second = torch.triu_indices(classes, classes, offset=1)
+    rows = torch.arange(first.numel())
+    matrix = torch.zeros(first.numel(), classes)
+    matrix[rows, first] = 1.0
+    matrix[rows, second] = -1.0
+    return matrix
+
+
+def squared_distances(rows: Float[Tensor, "c m"]) -> Float[Tensor, "c c"]:
+    """Squared distance of all row pairs by one Gram matrix: what ``A^(C) U`` computes, in C m C."""
+    centred = rows - rows.mean(0, keepdim=True)
+    gram = centred @ centred.mT
+    squares = gram.diagonal()
+    return squares[:, None] + squares[None, :] - 2.0 * gram
+
+
+def psi(rows: Float[Tensor, "c m"]) -> Float[Tensor, ""]:
+    r""":math:`\Psi(U) = \sum_{h<k} (\|U_h - U_k\|^2 - 1)^2`, the paper's equation of section 4.2.
+
+    The listing averages over the pairs instead; the minimisers are the same.
+    """
+    classes = rows.shape[0]
+    off_diagonal = 1.0 - torch.eye(classes, dtype=rows.dtype, device=rows.device)
+    return 0.5 * ((squared_distances(rows) - off_diagonal).square() * off_diagonal).sum()
+
+
+def simplex(classes: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "c less"]:
+    """Regular simplex of edge 1: ``classes`` points in R^(classes-1), centred, as rows.
+
+    Built in float64 (Helmert's basis divided by sqrt 2), so pair distances are 1 to rounding.
+
+    Example:
+        >>> torch.cdist(simplex(3), simplex(3))[0].tolist()
+        [0.0, 1.0, 1.0]
+    """
+    points = torch.zeros(classes, classes - 1, dtype=torch.float64)
+    for column in range(classes - 1):
+        scale = ((column + 1) * (column + 2)) ** -0.5
+        points[: column + 1, column] = scale
+        points[column + 1, column] = -(column + 1) * scale
+    return (points / 2.0**0.5).to(dtype)
+
+
+class UPDHead(nn.Module, ABC):
+    r"""Output layer :math:`g(x) = W x + b` with all pair differences of W of norm 1.
+
+    A subclass says how ``weight()`` comes from the free matrix ``raw (classes, features)``.
+    Raises:
+        ValueError: fewer features than the head needs for its number of classes.
+    """
+
+    spare_features = 0
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        if classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")
+        needed = classes - self.spare_features
+        if features < needed:
+            raise ValueError(
+                f"this UPD head needs at least {needed} features for {classes} classes, got "
+                f"{features}; widen the last hidden layer"
+            )
+        frame = nn.init.orthogonal_(torch.empty(min(classes, features), features))
+        start = torch.zeros(classes, features)
+        start[: frame.shape[0]] = frame / 2.0**0.5
+        self.raw = nn.Parameter(start)
+        self.bias = nn.Parameter(torch.zeros(classes))
+
+    @abstractmethod
+    def weight(self) -> Float[Tensor, "c m"]:
+        """The UPD matrix, differentiable in ``raw``; the same in training and evaluation."""
+
+    def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
+        with torch.autocast(x.device.type, enabled=False):
+            return nn.functional.linear(x.to(self.raw.dtype), self.weight(), self.bias)
+
+    def freeze(self) -> Dense:
+        """The deployed head: the exact projection on the UPD set in float64, rows centred.
+
+        Centring subtracts one common row, which changes no margin and no label.
+        """
+        weight = self.weight().detach()
+        points = simplex(weight.shape[0], torch.float64).to(weight.device)
+        frame = polish(polar(points.mT @ weight.double()))
+        return Dense(points @ frame, self.bias.detach().double())
+
+
+class BoundedUPD(UPDHead):
+    r"""Bounded head :math:`W = Q / \sqrt 2` with :math:`Q Q^T = I`: row norms are 1/sqrt 2.
+
+    Guarantee: pair distances 1 to 1e-6 in float32. Needs ``features >= classes``.
+    Source: the paper, section 4.2, bounded UPD layer (there written with Q as m x C).
+    """
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return cholesky(self.raw) / 2.0**0.5
+
+
+class SimplexUPD(UPDHead):
+    r"""Unbounded head in closed form: :math:`W = S\,\mathrm{polar}(S^T U) + 1\,\bar u`.
+
+    The exact projection of U on the UPD set (:math:`\bar u` the mean row of U), what the L-BFGS
+    iteration of the paper converges to.
+    Guarantee: pair distances 1 to 1e-6 in float32, for 2 to 1000 classes.
+    Needs ``features >= classes - 1``. Cost: one SVD of (classes - 1) x features.
+
+    Example:
+        >>> w = SimplexUPD(64, 10).weight()
+        >>> bool((torch.nn.functional.pdist(w) - 1).abs().max() < 1e-6)
+        True
+    """
+
+    spare_features = 1
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        points = simplex(self.raw.shape[0], torch.float64).to(self.raw.device)
+        raw = self.raw.double()
+        return (points @ polar(points.mT @ raw) + raw.mean(0)).to(self.raw.dtype)
+
+
+class LbfgsUPD(UPDHead):
+    r"""Unbounded head as in the paper: W(U) is the L-BFGS iterate of Psi that starts at U.
+
+    A fixed number of steps, differentiable in U through the unrolled iteration, and one and the
+    same tensor for training and evaluation (the listing projects in place and forgets U).
+    Guarantee: pair distances 1 to 1e-4 in float32 for 10 classes from the start of training; the
+    error grows with the number of classes (see ``unitmargin.checks.upd_error``).
+    Cost: ``steps * LBFGS_INNER_STEPS`` gradients of Psi, and their backward pass.
+    Source: the paper, section 4.2 and appendix.
+    """
+
+    spare_features = 1
+
+    def __init__(self, features: int, classes: int, steps: int = LBFGS_STEPS) -> None:
+        super().__init__(features, classes)
+        self.steps = steps
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return lbfgs_projection(self.raw, self.steps * LBFGS_INNER_STEPS)
+
+
+def psi_gradient(rows: Float[Tensor, "c m"]) -> Float[Tensor, "c m"]:
+    """Gradient of Psi divided by the number of classes, which makes a unit step sensible.
+
+    Row h gets 4 sum_k (d_hk - 1) (U_h - U_k) with d the squared distances.
+    """
+    classes = rows.shape[0]
+    weights = squared_distances(rows) - 1.0
+    weights = weights - torch.diag(weights.diagonal())
+    return 4.0 / classes * (weights.sum(1, keepdim=True) * rows - weights @ rows)
+
+
+def lbfgs_projection(start: Float[Tensor, "c m"], steps: int) -> Float[Tensor, "c m"]:
+    """Unrolled L-BFGS on Psi with a unit step and a memory of ``LBFGS_MEMORY`` pairs.
+
+    No line search and no data-dependent loop: pairs of too small curvature get weight zero.
+    """
+    point, gradient = start, psi_gradient(start)
+    steps_taken: list[Tensor] = []
+    changes: list[Tensor] = []
+    # Near the solution Psi / C has curvature 4 along the rows; a first step of 1/8 cannot overshoot.
+    direction = -gradient / 8.0
+    for _ in range(steps):
+        following = point + direction
+        new_gradient = psi_gradient(following)
+        steps_taken = [*steps_taken, following - point][-LBFGS_MEMORY:]
+        changes = [*changes, new_gradient - gradient][-LBFGS_MEMORY:]
+        point, gradient = following, new_gradient
+        direction = -_two_loop(gradient, steps_taken, changes)
+    return point
+
+
+def _two_loop(gradient: Tensor, steps: list[Tensor], changes: list[Tensor]) -> Tensor:
+    """Nocedal's two-loop recursion: the inverse Hessian estimate times the gradient."""
+    tiny = torch.finfo(gradient.dtype).tiny
+    curvatures = [(s * y).sum() for s, y in zip(steps, changes, strict=True)]
+    rhos = [torch.where(c > tiny, 1.0 / c.clamp_min(tiny), torch.zeros_like(c)) for c in curvatures]
+    alphas = []
+    q = gradient
+    for s, y, rho in zip(reversed(steps), reversed(changes), reversed(rhos), strict=True):
+        alpha = rho * (s * q).sum()
+        alphas.append(alpha)
+        q = q - alpha * y
+    scale = curvatures[-1] / changes[-1].square().sum().clamp_min(tiny)
+    q = torch.where(rhos[-1] > 0, scale, torch.full_like(scale, 0.125)) * q
+    for s, y, rho, alpha in zip(steps, changes, rhos, reversed(alphas), strict=True):
+        q = q + s * (alpha - rho * (y * q).sum())
+    return q
+
+
+HEADS: dict[str, type[UPDHead]] = {
+    "bounded": BoundedUPD,
+    "simplex": SimplexUPD,
+    "lbfgs": LbfgsUPD,
+}

@@ -1,0 +1,64 @@
+"""The fully connected Unitary-Gradient Neural Network, for vectors and small images."""
+
+import math
+from collections.abc import Sequence
+
+from torch import nn
+
+from unitmargin.activations import build_activation
+from unitmargin.fixed import Flatten, Normalize
+from unitmargin.models.classifier import Classifier, build_head, build_linear
+
+
+def dense_features(
+    inputs: int, hidden: Sequence[int], activation: str, linear: str
+) -> tuple[list[nn.Module], int]:
+    """Orthogonal dense layers of the given widths, each followed by the activation."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [build_linear(linear, inputs, width), build_activation(activation, width)]
+        inputs = width
+    return layers, inputs
+
+
+class DenseUGNN(Classifier):
+    r"""Fully connected UGNN: orthogonal dense layers, GNP activations, a UPD head.
+
+    Args:
+        in_shape: any shape; it is flattened (tabular data, 2-D toys, small images).
+        n_classes: at least 2.
+        activation, linear, head: registered names; Abs on odd widths.
+        hidden: widths, never growing; default: two layers as wide as the input.
+        normalize: input normalisation; default: none.
+
+    Guarantee: as :class:`unitmargin.UGNN`.
+
+    Raises:
+        ValueError: a growing width, an unknown name.
+
+    Source: the paper, section 4 (the layer-wise conditions alone).
+
+    Example:
+        >>> DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2, 2))(torch.rand(5, 2)).shape
+        torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        n_classes: int,
+        activation: str = "maxmin",
+        linear: str = "cholesky",
+        head: str = "simplex",
+        hidden: Sequence[int] | None = None,
+        normalize: Normalize | None = None,
+    ) -> None:
+        flat = math.prod(in_shape)
+        dense, last = dense_features(flat, hidden or (flat, flat), activation, linear)
+        super().__init__(
+            tuple(in_shape),
+            n_classes,
+            nn.Sequential(Flatten(), *dense),
+            build_head(head, last, n_classes),
+            normalize,
+        )

@@ -1,0 +1,105 @@
+"""The paper's convolutional Unitary-Gradient Neural Network."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from unitmargin.activations import build_activation
+from unitmargin.fixed import Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.models.classifier import Classifier, build_conv, build_head
+from unitmargin.models.dense_ugnn import dense_features
+
+PAPER_DEPTH = 5
+PAPER_HIDDEN = (1024, 512)
+
+
+class UGNN(Classifier):
+    r"""Unitary-Gradient Neural Network for images: :math:`\|\nabla(f_i - f_j)\| = 1` a.e.
+
+    ``depth`` blocks of two orthogonal convolutions, each followed by the activation, and a
+    PixelUnshuffle; then dense layers of widths ``hidden`` and the UPD head. Channels grow by 4 a
+    block, maps halve. Before the last PixelUnshuffle the map is max-pooled to 2 x 2, so inputs of
+    any multiple of the base size work (the paper's adaptive layer).
+
+    Args:
+        in_shape: ``(channels, height, width)``, both sides divisible by ``2**depth``.
+        n_classes: at least 2.
+        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``; Abs on odd channel counts.
+        conv, linear, head: registered names.
+        depth: number of blocks; default: the paper's 5, or as many as the input allows.
+        hidden: dense widths, never growing; default: the paper's (1024, 512), or as wide as the
+            flattened features allow.
+        normalize: input normalisation; default: none.
+
+    Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is
+    differentiable, relative to the normalised input.
+
+    Raises:
+        ValueError: a side not divisible, a growing width, an unknown name.
+
+    Source: the paper, section 4.3, and the listing of its appendix.
+
+    Example:
+        >>> UGNN(in_shape=(1, 8, 8), n_classes=10)(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        n_classes: int,
+        activation: str = "maxmin",
+        conv: str = "cayley",
+        linear: str = "cholesky",
+        head: str = "simplex",
+        depth: int | None = None,
+        hidden: Sequence[int] | None = None,
+        kernel_size: int = 3,
+        normalize: Normalize | None = None,
+    ) -> None:
+        channels, height, width = image_shape(in_shape)
+        depth = largest_depth(height, width) if depth is None else depth
+        if depth < 1 or height % 2**depth or width % 2**depth:
+            raise ValueError(
+                f"height and width must be divisible by 2**depth with depth >= 1, got "
+                f"{height} x {width} and depth {depth}; choose a smaller depth or resize"
+            )
+        layers: list[nn.Module] = []
+        for _ in range(depth):
+            for _ in range(2):
+                layers.append(build_conv(conv, channels, kernel_size, (height, width)))
+                layers.append(build_activation(activation, channels))
+            if len(layers) == 5 * depth - 1 and max(height, width) > 2:
+                layers.append(MaxPool(2))
+                height = width = 2
+            layers.append(PixelUnshuffle(2))
+            channels, height, width = 4 * channels, height // 2, width // 2
+        flat = channels * height * width
+        widths = tuple(min(size, flat) for size in PAPER_HIDDEN) if hidden is None else hidden
+        dense, last = dense_features(flat, widths, activation, linear)
+        super().__init__(
+            (in_shape[0], in_shape[1], in_shape[2]),
+            n_classes,
+            nn.Sequential(*layers, Flatten(), *dense),
+            build_head(head, last, n_classes),
+            normalize,
+        )
+
+
+def image_shape(in_shape: Sequence[int]) -> tuple[int, int, int]:
+    """``in_shape`` as channels, height, width, or an error that names the vector model."""
+    if len(in_shape) != 3:
+        raise ValueError(
+            f"in_shape must be (channels, height, width), got {tuple(in_shape)}; for vectors use "
+            "the model dense_ugnn"
+        )
+    channels, height, width = in_shape
+    return channels, height, width
+
+
+def largest_depth(height: int, width: int) -> int:
+    """The paper's depth, or as many halvings as both sides allow."""
+    depth = 0
+    while depth < PAPER_DEPTH and height % 2 ** (depth + 1) == 0 and width % 2 ** (depth + 1) == 0:
+        depth += 1
+    return depth

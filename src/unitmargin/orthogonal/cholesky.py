@@ -1,0 +1,69 @@
+"""Dense weights by a Cholesky factorisation: exact, and the fastest of the exact ones."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.orthogonal.linear import OrthogonalLinear
+
+
+def _solve(lower: Tensor, right: Tensor, transposed: bool = False) -> Tensor:
+    factor = lower.mT if transposed else lower
+    return torch.linalg.solve_triangular(factor, right, upper=transposed)
+
+
+class _Cholesky(torch.autograd.Function):
+    """W = L^-1 X with X X^T = L L^T; the gradient is L^-T (G - S W), S from the lower part of
+    G W^T mirrored: two products and one triangular solve."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(raw: Tensor) -> tuple[Tensor, Tensor]:
+        lower = torch.linalg.cholesky(raw @ raw.mT)
+        return _solve(lower, raw), lower
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*output)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        gradient = gradients[0]
+        weight, lower = ctx.saved_tensors
+        product = (gradient @ weight.mT).tril()
+        mirrored = product + product.tril(-1).mT
+        return _solve(lower, gradient - mirrored @ weight, transposed=True)
+
+
+def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+    r"""Gram-Schmidt of the rows by Cholesky: :math:`W = L^{-1} X` with :math:`X X^T = L L^T`.
+
+    Shapes: ``rows <= columns``. Equal to the Q factor of a QR factorisation of the transpose,
+    with positive diagonal.
+    Guarantee: ``max |W W^T - I| <= 2e-6`` in float32 for a condition number up to 3 (the error
+    grows as the condition number squared times one ulp).
+
+    Raises:
+        torch.linalg.LinAlgError: the rows are dependent to working precision.
+
+    Cost: two products of the weight's size, forward; two and a triangular solve, backward. On two
+    CPU cores at 1024 x 3072 it was the fastest of Cholesky, QR and polar (see docs/theory.md).
+
+    Example:
+        >>> w = cholesky(torch.nn.init.orthogonal_(torch.empty(8, 32)) * 0.7)
+        >>> bool((w @ w.mT - torch.eye(8)).abs().max() < 2e-6)
+        True
+    """
+    weight: Tensor = _Cholesky.apply(raw)[0]
+    return weight
+
+
+class CholeskyLinear(OrthogonalLinear):
+    """Dense layer whose weight is the orthonormalised free matrix; see :func:`cholesky`."""
+
+    def weight(self) -> Float[Tensor, "out in"]:
+        return cholesky(self.raw)

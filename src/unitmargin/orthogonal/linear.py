@@ -1,0 +1,58 @@
+"""What all orthogonal dense layers share."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.frozen.layers import Dense
+from unitmargin.orthogonal.polar import polish
+
+
+class OrthogonalLinear(nn.Module, ABC):
+    r"""Dense layer :math:`h(x) = W x + b` with :math:`W W^T = I` (GNP).
+
+    A subclass says how ``weight()`` comes from the free matrix ``raw``, which starts orthogonal.
+    Shapes: ``(batch, in_features)`` to ``(batch, out_features)``, ``out_features <= in_features``.
+    The weight is computed in the parameter's dtype whatever autocast says.
+    Source: the paper, section 4.1 (fully connected layers).
+
+    Raises:
+        ValueError: more outputs than inputs.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        refuse_growth("features", in_features, out_features)
+        self.in_features, self.out_features = in_features, out_features
+        self.raw = nn.Parameter(nn.init.orthogonal_(torch.empty(out_features, in_features)))
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    @abstractmethod
+    def weight(self) -> Float[Tensor, "out in"]:
+        """The orthogonal weight, differentiable in the layer's parameters."""
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        with torch.autocast(x.device.type, enabled=False):
+            weight = self.weight()
+        return nn.functional.linear(x, weight, self.bias)
+
+    def freeze(self) -> Dense:
+        """The deployed layer: a plain weight, polished in float64."""
+        weight = polish(self.weight().detach())
+        bias = torch.zeros(self.out_features) if self.bias is None else self.bias.detach()
+        return Dense(weight, bias.to(weight.device, torch.float64))
+
+    def extra_repr(self) -> str:
+        return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+def refuse_growth(what: str, inputs: int, outputs: int) -> None:
+    """Raise the error that explains why a GNP layer cannot widen."""
+    if outputs > inputs:
+        raise ValueError(
+            f"out_{what} must be at most in_{what}: a GNP layer needs J J^T = I, and a matrix "
+            f"with more rows than columns cannot have orthonormal rows, got {inputs} -> {outputs}; "
+            "narrow the layer, or move pixels into channels first (PixelUnshuffle)"
+        )

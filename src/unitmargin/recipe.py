@@ -1,0 +1,186 @@
+"""Recipes: one TOML file per experiment, read into frozen dataclasses; nothing is executed."""
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which data.
+
+    Attributes:
+        name: a registered data set.
+        path: file or folder, where the data set needs or takes one.
+        limit: at most this many training and test samples each.
+    """
+
+    name: str = "digits"
+    path: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which network.
+
+    Attributes:
+        name: a registered model.
+        normalization: none, centre, scalar or channel, from the training inputs.
+        options: the model's own keyword arguments (every other key of the table).
+    """
+
+    name: str = "ugnn"
+    normalization: str = "none"
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How to train.
+
+    Attributes:
+        epochs: passes over the training samples.
+        batch_size: samples a step.
+        learning_rate: Adam's rate at a schedule factor of 1.
+        schedule: halving (the paper: x 0.5 at 1/3 and 2/3), one_cycle, linear or constant.
+        loss: multi_margin or offset_cross_entropy.
+        margin: of multi_margin, in input units (the paper: 0.5).
+        offset, temperature: of offset_cross_entropy, in input units.
+        crop: random crop after zero-padding by this many pixels.
+        flip: random horizontal flip.
+        seed: of weights, order and augmentation.
+    """
+
+    epochs: int = 30
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    schedule: str = "linear"
+    loss: str = "offset_cross_entropy"
+    margin: float = 0.5
+    offset: float = 0.2
+    temperature: float = 0.25
+    crop: int = 0
+    flip: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "learning_rate", "temperature"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}; see docs/guide.md")
+        if self.crop < 0:
+            raise ValueError(f"crop must be at least 0, got {self.crop}; 0 switches it off")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole experiment: data, network, training, deployed dtype.
+
+    Attributes:
+        name: of the run folder, ``runs/NAME``.
+        dtype: of the deployed network, float32 or float64.
+        verify_samples: how many test samples ``verify`` attacks.
+    """
+
+    name: str
+    data: DataOptions = DataOptions()
+    model: ModelOptions = ModelOptions()
+    training: TrainingOptions = TrainingOptions()
+    dtype: str = "float32"
+    verify_samples: int = 256
+
+
+class RecipeError(ValueError):
+    """A recipe that is not valid TOML, or has a key or value that no option takes."""
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """Read a recipe file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        RecipeError: not TOML, an unknown key, or a value of the wrong type.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no recipe at {path}; the embedded ones are listed by --help")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
+    return parse_recipe(table, str(path))
+
+
+def parse_recipe(table: dict[str, Any], where: str = "recipe") -> Recipe:
+    """Build a recipe from nested tables; see :func:`read_recipe`."""
+    table = dict(table)
+    if isinstance(table.get("model"), dict):
+        known = {item.name for item in dataclasses.fields(ModelOptions)} - {"options"}
+        model = table["model"]
+        own = {key: value for key, value in model.items() if key in known}
+        table["model"] = own | {"options": {k: v for k, v in model.items() if k not in known}}
+    recipe: Recipe = _build(Recipe, table, where)
+    return recipe
+
+
+def _build(kind: Any, table: dict[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    values = {}
+    for key, value in table.items():
+        if key not in hints:
+            raise RecipeError(
+                f"{where}: unknown key {key!r}, known: {', '.join(hints)}; remove or correct it"
+            )
+        values[key] = _convert(hints[key], value, f"{where}: {key}")
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{where}: {error}") from None
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise RecipeError(f"{where} must be a table, got {value!r}; write [section] above it")
+        return _build(hint, value, where)
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for option in options:
+        plain = typing.get_origin(option) or option
+        if plain is float and type(value) in (int, float):
+            return float(value)
+        if type(value) is plain:
+            return value
+    expected = getattr(hint, "__name__", str(hint))
+    raise RecipeError(f"{where} must be {expected}, got {value!r}; correct the value")
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
+    table = dataclasses.asdict(recipe)
+    table["model"] |= table["model"].pop("options")
+    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = [*_lines(plain)]
+    for section, content in table.items():
+        if isinstance(content, dict):
+            lines += ["", f"[{section}]", *_lines(content)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [f"{key} = {_literal(value)}" for key, value in table.items() if value is not None]
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    return repr(value)
