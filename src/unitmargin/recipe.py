@@ -184,3 +184,22 @@ def _literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     return repr(value)
+
+
+def embedded_recipe(name: str | Path) -> Path:
+    """The path itself if it is a file, else the recipe of that name that ships with the package.
+
+    Raises:
+        FileNotFoundError: neither; the message lists the embedded names.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    package = Path(__file__).parent
+    folders = [package / "recipes", package.parents[1] / "recipes"]
+    known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
+    for folder in folders:
+        candidate = folder / f"{path.name}.toml"
+        if path.parent == Path() and candidate.is_file():
+            return candidate
+    raise FileNotFoundError(f"no recipe {name}; pass a file, or one of {', '.join(known)}")

@@ -11,20 +11,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Never, Self, cast
+from typing import Never, TypeVar
 
 from tqdm import tqdm
 
 # First bytes of a compressed stream, and what reads it.
-DECOMPRESSORS: dict[bytes, Callable[[BinaryIO], object]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
+DECOMPRESSORS: dict[bytes, Callable[[BufferedReader], BufferedIOBase]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 # top folder / split / class / file: nothing below is part of a known layout.
 MAX_DEPTH = 4
 CHUNK = 1 << 20
+
+Header = TypeVar("Header", bound=tarfile.TarInfo)
 
 
 class DataError(ValueError):
@@ -124,12 +127,12 @@ def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
         bar.update(raw.tell() - bar.n)
 
 
-def _decompressed(raw: BinaryIO) -> BinaryIO:
+def _decompressed(raw: BufferedReader) -> BufferedIOBase:
     start = raw.read(max(map(len, DECOMPRESSORS)))
     raw.seek(0)
     for magic, opened in DECOMPRESSORS.items():
         if start.startswith(magic):
-            return cast(BinaryIO, opened(raw))
+            return opened(raw)
     return raw
 
 
@@ -143,7 +146,7 @@ class _StrictHeader(tarfile.TarInfo):
     """A tar header that must be whole; by default a damaged one ends the archive in silence."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+    def frombuf(cls: type[Header], buf: bytes | bytearray, encoding: str, errors: str) -> Header:
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as fault:

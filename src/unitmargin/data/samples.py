@@ -17,13 +17,13 @@ class Samples:
     """Inputs and labels kept as stored, and handed out in batches of float32.
 
     `inputs` is uint8 or float32 of shape (n, \\*shape), `labels` is int64 of shape (n,), both on
-    one device. A batch holds `inputs / scale`: with `scale=255`, the bytes of an image become
+    one device. A batch holds `inputs / scale`: with `scale=255.0`, the bytes of an image become
     pixels in [0, 1], which are the units of every radius.
 
     Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
     Raises `ValueError` otherwise.
 
-    >>> samples = Samples(torch.tensor([[0], [255]], dtype=torch.uint8), torch.tensor([0, 1]), 255)
+    >>> samples = Samples(torch.tensor([[0], [255]], dtype=torch.uint8), torch.tensor([0, 1]), 255.0)
     >>> samples.batch(slice(0, 2))
     (tensor([[0.],
             [1.]]), tensor([0, 1]))
@@ -39,7 +39,7 @@ class Samples:
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise ValueError(
                 f"scale must be finite and > 0, got {self.scale}; "
-                "use 255 for the bytes of an image and 1 for values that are already scaled"
+                "use 255.0 for the bytes of an image and 1.0 for values that are already scaled"
             )
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
     if not inputs.is_floating_point():
         raise ValueError(
             f"data must hold inputs of a floating dtype, got {inputs.dtype}; "
-            "for bytes write Samples(inputs, labels, scale=255)"
+            "for bytes write Samples(inputs, labels, scale=255.0)"
         )
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise ValueError(

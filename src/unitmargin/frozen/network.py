@@ -1,6 +1,9 @@
 """The deployed network: fixed layers in a row, and the constants its certificates need."""
 
+import copy
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -37,7 +40,7 @@ class FrozenNetwork(nn.Module):
         self.classes = tuple(classes) or tuple(str(index) for index in range(self.n_classes))
         self.facts = dict(facts or {})
         self.requires_grad_(False)
-        self._constants: tuple[list[Tensor], list[int], Tensor] | None = None
+        self._derived: _Derived | None = None
 
     @property
     def head(self) -> Dense:
@@ -88,20 +91,43 @@ class FrozenNetwork(nn.Module):
         or changed in place. The diagonal is zero.
         Cost: one eigenvalue problem a layer the first time, none after.
         """
+        return self._up_to_date().constants
+
+    def in_float64(self) -> "FrozenNetwork":
+        """The same stored weights, evaluated in float64: a copy that follows every change."""
+        return self if self.dtype == torch.float64 else self._up_to_date().wide
+
+    def _up_to_date(self) -> "_Derived":
+        """What is derived from the weights, made anew if any of them was replaced or changed."""
         tensors = list(self.buffers())
         versions = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
-        if self._constants is not None:
-            known, known_versions, constants = self._constants
-            same = len(known) == len(tensors) and all(
-                a is b for a, b in zip(known, tensors, strict=True)
-            )
-            if same and known_versions == versions:
-                return constants
-        product = 1.0
-        for norm in self.layer_norms():
-            product *= norm
+        if self._derived is None or not self._derived.belongs_to(tensors, versions):
+            self._derived = _Derived(tensors, versions, self._measure(), self._wide_copy())
+        return self._derived
+
+    def _measure(self) -> Float[Tensor, "classes classes"]:
+        product = math.prod(self.layer_norms())
         rows = self.head.weight.double()
         distances = (rows[:, None, :] - rows[None, :, :]).square().sum(-1).sqrt()
-        constants = distances * product
-        self._constants = (tensors, versions, constants)
-        return constants
+        return distances * product
+
+    def _wide_copy(self) -> "FrozenNetwork":
+        layers = [copy.deepcopy(layer) for layer in self.layers]
+        return FrozenNetwork(layers, self.in_shape, self.classes, self.facts).double()
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """Constants and float64 copy of a network, with the exact weights they were derived from."""
+
+    tensors: list[Tensor]
+    versions: list[int]
+    constants: Tensor
+    wide: FrozenNetwork
+
+    def belongs_to(self, tensors: list[Tensor], versions: list[int]) -> bool:
+        """Whether these are the same tensor objects, unchanged since."""
+        same = len(self.tensors) == len(tensors) and all(
+            mine is other for mine, other in zip(self.tensors, tensors, strict=True)
+        )
+        return same and self.versions == versions

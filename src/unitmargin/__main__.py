@@ -1,0 +1,5 @@
+"""``python -m unitmargin``: the command line."""
+
+from unitmargin.cli import main
+
+main()

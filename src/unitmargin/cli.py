@@ -1,0 +1,170 @@
+"""The command line: one function a verb, no logic. ``--help`` does not import torch."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+if TYPE_CHECKING:
+    from unitmargin.recipe import Recipe
+    from unitmargin.runs import RunFolder
+
+RecipePath = Annotated[Path, tyro.conf.Positional]
+FolderPath = Annotated[Path, tyro.conf.Positional]
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells report a process ended by SIGINT."""
+
+
+def train(
+    recipe: RecipePath,
+    out: Path | None = None,
+    data: Path | None = None,
+    epochs: int | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    device: str = "cpu",
+) -> int:
+    """Train a recipe into its run folder; goes on where an interrupted run stopped.
+
+    Args:
+        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
+        out: run folder; default runs/NAME.
+        data: file or folder of the data set.
+        epochs: instead of the recipe's.
+        limit: at most this many training and test samples.
+        seed: instead of the recipe's.
+        device: cpu, cuda, cuda:1, ...
+    """
+    from unitmargin.steps.train import train_run
+
+    chosen, folder = _open(recipe, out, data, epochs, limit, seed)
+    print(train_run(chosen, folder, device))
+    return 0
+
+
+def freeze(folder: FolderPath) -> int:
+    """Freeze a trained run folder: plain weights, deviations measured after rounding."""
+    from unitmargin.runs import RunFolder
+    from unitmargin.steps.freeze import freeze_run
+
+    print(freeze_run(RunFolder(folder)))
+    return 0
+
+
+def certify(folder: FolderPath) -> int:
+    """Certify every test sample of a run folder with one forward pass."""
+    from unitmargin.runs import RunFolder
+    from unitmargin.steps.certify import certify_run
+
+    print(certify_run(RunFolder(folder)))
+    return 0
+
+
+def verify(folder: FolderPath) -> int:
+    """Try to break the promises of a run folder; exit status 1 if one is broken."""
+    from unitmargin.runs import RunFolder
+    from unitmargin.steps.verify import verify_run
+
+    message, passed = verify_run(RunFolder(folder))
+    print(message)
+    return 0 if passed else 1
+
+
+def report(folder: FolderPath) -> int:
+    """Write report.html, report.md and report.json of a run folder."""
+    from unitmargin.runs import RunFolder
+    from unitmargin.steps.report import report_run
+
+    print(report_run(RunFolder(folder)))
+    return 0
+
+
+def run(
+    recipe: RecipePath,
+    out: Path | None = None,
+    data: Path | None = None,
+    epochs: int | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    device: str = "cpu",
+) -> int:
+    """Walk the whole recipe: train, freeze, certify, verify, report.
+
+    Args:
+        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
+        out: run folder; default runs/NAME.
+        data: file or folder of the data set.
+        epochs: instead of the recipe's.
+        limit: at most this many training and test samples.
+        seed: instead of the recipe's.
+        device: cpu, cuda, cuda:1, ...
+    """
+    train(recipe, out, data, epochs, limit, seed, device)
+    folder = _open(recipe, out, data, epochs, limit, seed)[1].path
+    freeze(folder)
+    certify(folder)
+    status = verify(folder)
+    report(folder)
+    return status
+
+
+def demo(out: Path = Path("runs/digits")) -> int:
+    """Run the embedded digits recipe from data to report.
+
+    Args:
+        out: run folder.
+    """
+    return run(Path("digits"), out)
+
+
+def _open(
+    recipe: Path,
+    out: Path | None,
+    data: Path | None,
+    epochs: int | None,
+    limit: int | None,
+    seed: int | None,
+) -> "tuple[Recipe, RunFolder]":
+    from unitmargin.recipe import embedded_recipe, read_recipe
+    from unitmargin.runs import RunFolder
+
+    chosen = read_recipe(embedded_recipe(recipe))
+    options = {"path": None if data is None else str(data.resolve()), "limit": limit}
+    chosen = replace(chosen, data=replace(chosen.data, **_given(options)))
+    changes = {"epochs": epochs, "seed": seed}
+    chosen = replace(chosen, training=replace(chosen.training, **_given(changes)))
+    return chosen, RunFolder(out or Path("runs") / chosen.name)
+
+
+def _given(options: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+COMMANDS = {
+    function.__name__: function for function in (train, freeze, certify, verify, report, run, demo)
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: exit status 0 for success, 1 for a broken promise, 2 for a wrong input."""
+    try:
+        status = tyro.extras.subcommand_cli_from_dict(
+            COMMANDS,
+            args=arguments,
+            prog="unitmargin",
+            description="Classifiers whose margin is the distance to the decision boundary.",
+        )
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on after the last whole epoch", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"unitmargin: {error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from unitmargin.checkpoint import read_weights
+from unitmargin.checks import audit
+from unitmargin.fixed import FixedLayer
+from unitmargin.frozen import FrozenNetwork, save
+from unitmargin.models import Classifier
+from unitmargin.runs import RunFolder, open_dataset, open_model
+
+DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
+
+
+def freeze(
+    model: Classifier, dtype: torch.dtype = torch.float32, classes: Sequence[str] = ()
+) -> FrozenNetwork:
+    r"""Turn a trained classifier into a plain network: no parametrisation, no inner iteration.
+
+    Every orthogonal weight is polished in float64 until :math:`W W^T = I` to 1e-13, the head is
+    projected on the UPD set, then all is rounded to ``dtype``; only then are the deviations
+    measured and stored in ``facts``.
+
+    Args:
+        model: left untouched, mode and device included.
+        dtype: float32 or float64.
+        classes: names, one a class; default: the class numbers.
+
+    Guarantee: in float32, singular values of every layer in 1 +- 3e-7 and pair distances of the
+    head in 1 +- 3e-7.
+
+    Raises:
+        ValueError: another dtype, or a weight too far from orthogonal to polish.
+
+    Cost: a few float64 products of each weight.
+
+    Example:
+        >>> from unitmargin.models import UGNN
+        >>> freeze(UGNN(in_shape=(1, 8, 8), n_classes=10)).facts["upd_error"] < 3e-7
+        True
+    """
+    if dtype not in DTYPES.values():
+        raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
+    layers = [_plain(layer).to(dtype) for _, layer in model.layers()]
+    frozen = FrozenNetwork(layers, model.in_shape, classes).to(dtype)
+    figures = audit(frozen)
+    frozen.facts |= {
+        "dtype": str(dtype).removeprefix("torch."),
+        "torch": torch.__version__,
+        "orthogonality_error": figures.orthogonality_error,
+        "upd_error": figures.upd_error,
+        "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
+    }
+    return frozen
+
+
+def _plain(layer: nn.Module) -> FixedLayer:
+    if isinstance(layer, FixedLayer):
+        return copy.deepcopy(layer)
+    frozen: Any = layer.freeze()  # type: ignore[operator]
+    assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
+    return frozen
+
+
+def freeze_run(folder: RunFolder) -> str:
+    """Freeze the trained weights of a run folder into its model file."""
+    recipe = folder.recipe()
+    if recipe.dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {recipe.dtype!r}")
+    dataset = open_dataset(recipe)
+    model = open_model(recipe, dataset)
+    read_weights(folder.require(folder.weights_file, "train RECIPE"), model)
+    frozen = freeze(model, DTYPES[recipe.dtype], dataset.classes)
+    save(frozen, folder.model_file)
+    facts = frozen.facts
+    return (
+        f"freeze: orthogonality error {facts['orthogonality_error']:.1e}, UPD error "
+        f"{facts['upd_error']:.1e}, {len(frozen.layers)} layers "
+        f"-> {folder.model_file}"
+    )
