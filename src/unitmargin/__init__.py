@@ -41,7 +41,7 @@ _HOMES = {
     "train": "unitmargin.steps.train",
 }
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "UGNN",
     "Certificate",
     "ClosestAdversarial",

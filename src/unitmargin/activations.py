@@ -125,7 +125,8 @@ class GroupSort(Activation):
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
         self._check(x.shape[1])
         groups = x.unflatten(1, (-1, self.size))
-        return groups.sort(dim=2, descending=True).values.flatten(1, 2)
+        ordered: Tensor = groups.sort(dim=2, descending=True).values
+        return ordered.flatten(1, 2)
 
 
 ACTIVATIONS: dict[str, type[Activation]] = {

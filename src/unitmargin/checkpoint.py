@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ class Checkpoint:
     """All that a training run needs to go on: weights, optimiser state, options, history."""
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizers: Sequence[torch.optim.Optimizer]
     options: TrainingOptions
     history: list[dict[str, float]]
 
@@ -52,25 +53,24 @@ def read_weights(path: Path, model: nn.Module) -> None:
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the state after an epoch; see :func:`read_checkpoint`."""
     tensors = {f"model.{name}": value for name, value in checkpoint.model.state_dict().items()}
-    plain: dict[str, dict[str, Any]] = {}
-    for index, state in checkpoint.optimizer.state_dict()["state"].items():
-        for name, value in state.items():
-            if isinstance(value, Tensor):
-                tensors[f"optimizer.{index}.{name}"] = value
-            else:
-                plain.setdefault(str(index), {})[name] = value
+    for position, optimizer in enumerate(checkpoint.optimizers):
+        for index, state in optimizer.state_dict()["state"].items():
+            for name, value in state.items():
+                tensors[f"optimizer.{position}.{index}.{name}"] = value
     metadata = {
         "options": json.dumps(asdict(checkpoint.options)),
         "history": json.dumps(checkpoint.history),
-        "optimizer": json.dumps(plain),
     }
     _save(path, tensors, metadata)
 
 
 def read_checkpoint(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, options: TrainingOptions
+    path: Path,
+    model: nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    options: TrainingOptions,
 ) -> list[dict[str, Any]]:
-    """Restore model and optimiser in place; returns the history so far.
+    """Restore model and optimisers in place; returns the history so far.
 
     Raises:
         ValueError: a damaged file, or a checkpoint of other training options.
@@ -91,13 +91,13 @@ def read_checkpoint(
     model.load_state_dict(
         {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     )
-    state: dict[int, dict[str, Any]] = {
-        int(index): dict(values) for index, values in json.loads(metadata["optimizer"]).items()
-    }
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, key = name.split(".", 2)
-            state.setdefault(int(index), {})[key] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    for position, optimizer in enumerate(optimizers):
+        state: dict[int, dict[str, Tensor]] = {}
+        prefix = f"optimizer.{position}."
+        for name, value in tensors.items():
+            if name.startswith(prefix):
+                index, key = name.removeprefix(prefix).split(".", 1)
+                state.setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
     history: list[dict[str, Any]] = json.loads(metadata["history"])
     return history

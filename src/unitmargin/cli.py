@@ -1,9 +1,10 @@
 """The command line: one function a verb, no logic. ``--help`` does not import torch."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -139,7 +140,7 @@ def _open(
     return chosen, RunFolder(out or Path("runs") / chosen.name)
 
 
-def _given(options: dict[str, object]) -> dict[str, object]:
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -13,7 +13,7 @@ kernel that is larger than the map; nothing is trimmed.
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from jaxtyping import Complex, Float
@@ -80,6 +80,11 @@ class CircularTransform(nn.Module):
         True
     """
 
+    basis: Tensor
+    gather: Tensor
+    source: Tensor
+    conjugate: Tensor
+
     def __init__(self, map_size: tuple[int, int]) -> None:
         super().__init__()
         self.map_size = map_size
@@ -120,8 +125,8 @@ class CircularTransform(nn.Module):
         self.register_buffer("source", torch.tensor(source), persistent=False)
         self.register_buffer("conjugate", torch.tensor(conjugate), persistent=False)
 
-    def _apply(self, fn, recurse=True):  # type: ignore[no-untyped-def]
-        super()._apply(fn, recurse)
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
             self.basis = self._basis().to(self.basis)
         return self
@@ -153,7 +158,8 @@ class CircularTransform(nn.Module):
         half_plane = torch.where(self.conjugate[:, None, None], half_plane.conj(), half_plane)
         half = self.map_size[1] // 2 + 1
         half_plane = half_plane.permute(1, 2, 0).reshape(batch, channels, self.map_size[0], half)
-        return torch.fft.irfft2(half_plane, s=self.map_size, norm="ortho")
+        output: Tensor = torch.fft.irfft2(half_plane, s=self.map_size, norm="ortho")
+        return output
 
 
 class Spectrum(NamedTuple):
@@ -166,16 +172,12 @@ class Spectrum(NamedTuple):
         return torch.complex(self.pairs[:, 0], self.pairs[:, 1])
 
 
-def from_complex(
-    real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out in"]
-) -> Spectrum:
+def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out in"]) -> Spectrum:
     """Spectrum of real blocks and complex blocks."""
     return Spectrum(real, torch.stack((pairs.real, pairs.imag), dim=1))
 
 
-def kernel_spectrum(
-    kernel: Float[Tensor, "out in kh kw"], map_size: tuple[int, int]
-) -> Spectrum:
+def kernel_spectrum(kernel: Float[Tensor, "out in kh kw"], map_size: tuple[int, int]) -> Spectrum:
     """Spectrum of ``conv2d`` with circular padding and this kernel, centred at (kh//2, kw//2).
 
     Shapes: any kernel size on any map; a kernel larger than the map is wrapped.

@@ -5,6 +5,7 @@ C points at mutual distance 1 are a regular simplex, so every UPD matrix is
 to all logits that changes neither label nor margin. Source: the paper, section 4.2.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
@@ -74,7 +75,7 @@ def simplex(classes: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "
         scale = ((column + 1) * (column + 2)) ** -0.5
         points[: column + 1, column] = scale
         points[column + 1, column] = -(column + 1) * scale
-    return (points / 2.0**0.5).to(dtype)
+    return (points / math.sqrt(2.0)).to(dtype)
 
 
 class UPDHead(nn.Module, ABC):
@@ -99,7 +100,7 @@ class UPDHead(nn.Module, ABC):
             )
         frame = nn.init.orthogonal_(torch.empty(min(classes, features), features))
         start = torch.zeros(classes, features)
-        start[: frame.shape[0]] = frame / 2.0**0.5
+        start[: frame.shape[0]] = frame / math.sqrt(2.0)
         self.raw = nn.Parameter(start)
         self.bias = nn.Parameter(torch.zeros(classes))
 
@@ -130,7 +131,7 @@ class BoundedUPD(UPDHead):
     """
 
     def weight(self) -> Float[Tensor, "c m"]:
-        return cholesky(self.raw) / 2.0**0.5
+        return cholesky(self.raw) / math.sqrt(2.0)
 
 
 class SimplexUPD(UPDHead):
@@ -195,7 +196,7 @@ def lbfgs_projection(start: Float[Tensor, "c m"], steps: int) -> Float[Tensor, "
     point, gradient = start, psi_gradient(start)
     steps_taken: list[Tensor] = []
     changes: list[Tensor] = []
-    # Near the solution Psi / C has curvature 4 along the rows; a first step of 1/8 cannot overshoot.
+    # Near the solution Psi / C has curvature 4 along the rows: a first step of 1/8 is safe.
     direction = -gradient / 8.0
     for _ in range(steps):
         following = point + direction

@@ -55,7 +55,6 @@ def build_loss(name: str, margin: float, offset: float, temperature: float) -> L
     return losses[name]
 
 
-
 def margins(
     logits: Float[Tensor, "batch c"], labels: Int[Tensor, " batch"]
 ) -> Float[Tensor, " batch"]:

@@ -47,6 +47,7 @@ class TrainingOptions:
         epochs: passes over the training samples.
         batch_size: samples a step.
         learning_rate: Adam's rate at a schedule factor of 1.
+        manifold_rate: step of weights on the manifold, as a share of their norm.
         schedule: halving (the paper: x 0.5 at 1/3 and 2/3), one_cycle, linear or constant.
         loss: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
@@ -59,6 +60,7 @@ class TrainingOptions:
     epochs: int = 30
     batch_size: int = 256
     learning_rate: float = 3e-3
+    manifold_rate: float = 1e-2
     schedule: str = "linear"
     loss: str = "offset_cross_entropy"
     margin: float = 0.5
@@ -69,7 +71,7 @@ class TrainingOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "learning_rate", "temperature"):
+        for name in ("epochs", "batch_size", "learning_rate", "manifold_rate", "temperature"):
             value = getattr(self, name)
             if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}; see docs/guide.md")

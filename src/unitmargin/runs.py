@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from unitmargin.data import Dataset, load_dataset
+from unitmargin.fixed import normalize_from
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.models import Classifier, build_model
-from unitmargin.fixed import normalize_from
 from unitmargin.recipe import Recipe, read_recipe, write_recipe
 
 EPSILONS = (0.0, 36 / 255, 0.25, 72 / 255, 108 / 255, 0.5, 1.0)

@@ -64,8 +64,9 @@ def _read(path: Path) -> Arrays:
     if not path.is_file():
         raise DataError(f"{path}: must be a .npz file, found none; check the path")
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
-            if not isinstance(content, np.lib.npyio.NpzFile):
+        with path.open("rb") as stream:
+            content = np.load(stream, allow_pickle=False)
+            if isinstance(content, np.ndarray):
                 raise ValueError("a single array")
             return dict(content)
     except faults as fault:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from unitmargin.data.arrays import SPLITS, Arrays, npz, write_arrays
+from unitmargin.data.arrays import SPLITS, Arrays, dataset_of_arrays, npz, write_arrays
 from unitmargin.data.cache import cache_folder
 from unitmargin.data.files import DataError, Member, fingerprint, members
 from unitmargin.data.samples import Dataset
@@ -25,7 +25,7 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
     `path` is a folder or a tar archive (plain, gzip, bzip2 or xz), with or without one folder
     around `train` and `test`. Classes are sorted by name, samples by class and file name. Inputs
     are uint8 of shape (n, channels, height, width) with scale 255: one channel if every image is
-    8-bit grey, else three. Files whose name begins with a dot are left out.
+    8-bit grey, else three. Files and folders whose name begins with a dot are left out.
 
     The images are decoded once; the arrays are kept in the cache folder (see `cache_folder`), and
     are made again when the data changes or the kept file is damaged. Nothing is extracted.
@@ -42,9 +42,11 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
         try:
             return npz(kept, name)
         except DataError:
-            kept.unlink()
-    write_arrays(kept, _arrays(path))
-    return npz(kept, name)
+            kept.unlink(missing_ok=True)
+    arrays = _arrays(path)
+    dataset = dataset_of_arrays(arrays, name, path)
+    write_arrays(kept, arrays)
+    return dataset
 
 
 @dataclass(frozen=True)

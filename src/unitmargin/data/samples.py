@@ -23,7 +23,8 @@ class Samples:
     Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
     Raises `ValueError` otherwise.
 
-    >>> samples = Samples(torch.tensor([[0], [255]], dtype=torch.uint8), torch.tensor([0, 1]), 255.0)
+    >>> pixels = torch.tensor([[0], [255]], dtype=torch.uint8)
+    >>> samples = Samples(pixels, torch.tensor([0, 1]), scale=255.0)
     >>> samples.batch(slice(0, 2))
     (tensor([[0.],
             [1.]]), tensor([0, 1]))

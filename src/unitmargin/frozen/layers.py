@@ -19,7 +19,7 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64)
     wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
-    values = torch.linalg.eigvalsh(wide @ wide.mH)
+    values: Tensor = torch.linalg.eigvalsh(wide @ wide.mH)
     return values.clamp_min(0.0).sqrt().flatten().sort().values
 
 

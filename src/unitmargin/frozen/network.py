@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from unitmargin.fixed import FixedLayer, Normalize
 from unitmargin.frozen.layers import Dense
 
+
 class FrozenNetwork(nn.Module):
     """A classifier without parametrisation: what is certified, attacked, saved and deployed.
 
@@ -112,7 +113,7 @@ class FrozenNetwork(nn.Module):
         return distances * product
 
     def _wide_copy(self) -> "FrozenNetwork":
-        layers = [copy.deepcopy(layer) for layer in self.layers]
+        layers = [copy.deepcopy(layer) for layer in (*self.features(), self.head)]
         return FrozenNetwork(layers, self.in_shape, self.classes, self.facts).double()
 
 

@@ -26,7 +26,7 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
     """
     kind = choose("model", name, MODELS)
     try:
-        model: Classifier = kind(in_shape=in_shape, n_classes=n_classes, **options)
+        model: Classifier = kind(in_shape=tuple(in_shape), n_classes=n_classes, **options)
     except TypeError as error:
         raise ValueError(f"model {name} does not take these options: {error}") from None
     return model

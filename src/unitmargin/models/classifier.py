@@ -1,6 +1,7 @@
 """What all classifiers share: input normalisation, features, head, and how to freeze them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 from unitmargin.fixed import FixedLayer, Normalize
 from unitmargin.heads import HEADS, UPDHead
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+
+Choice = TypeVar("Choice")
 
 
 class Classifier(nn.Module):
@@ -45,7 +48,7 @@ class Classifier(nn.Module):
         yield "head", self.head
 
 
-def choose(family: str, name: str, registry: dict[str, type]) -> type:
+def choose(family: str, name: str, registry: Mapping[str, Choice]) -> Choice:
     """The registry's entry of that name, or an error that lists all of them."""
     if name not in registry:
         raise ValueError(f"{family} must be one of {', '.join(registry)}, got {name!r}; choose one")

@@ -24,7 +24,8 @@ def largest_singular_value(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, 
     matrix = raw.detach()
     for _ in range(POWER_STEPS):
         vector = torch.nn.functional.normalize(matrix @ (matrix.mT @ vector), dim=0)
-    return (matrix.mT @ vector).norm()
+    norm: Tensor = torch.linalg.vector_norm(matrix.mT @ vector)
+    return norm
 
 
 def bjorck(

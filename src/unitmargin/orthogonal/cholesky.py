@@ -11,7 +11,8 @@ from unitmargin.orthogonal.linear import OrthogonalLinear
 
 def _solve(lower: Tensor, right: Tensor, transposed: bool = False) -> Tensor:
     factor = lower.mT if transposed else lower
-    return torch.linalg.solve_triangular(factor, right, upper=transposed)
+    solution: Tensor = torch.linalg.solve_triangular(factor, right, upper=transposed)
+    return solution
 
 
 class _Cholesky(torch.autograd.Function):
@@ -58,7 +59,7 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
         >>> bool((w @ w.mT - torch.eye(8)).abs().max() < 2e-6)
         True
     """
-    weight: Tensor = _Cholesky.apply(raw)[0]
+    weight: Tensor = _Cholesky.apply(raw)[0]  # type: ignore[no-untyped-call]
     return weight
 
 

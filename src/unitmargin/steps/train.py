@@ -15,6 +15,7 @@ from unitmargin.checks import audit_layer
 from unitmargin.data import Samples, as_samples, random_crop_flip
 from unitmargin.losses import build_loss, margins
 from unitmargin.models import Classifier
+from unitmargin.optim import build_optimizers
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
 from unitmargin.recipe import Recipe, TrainingOptions
 from unitmargin.runs import (
@@ -94,7 +95,7 @@ def train(
     quiet: bool = False,
     **changes: Any,
 ) -> TrainResult:
-    """Train a classifier with Adam; a plain loop, the same on every device.
+    """Train a classifier; a plain loop, the same on every device.
 
     Args:
         model: trained in place.
@@ -161,7 +162,7 @@ class _Trainer:
         self.model, self.samples, self.options = model, samples, options
         self.device, self.quiet = device, quiet
         self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
+        self.optimizers = build_optimizers(model, options.learning_rate, options.manifold_rate)
         self.steps = math.ceil(len(samples) / options.batch_size)
         schedule_factor(options.schedule, 0.0)
 
@@ -185,28 +186,29 @@ class _Trainer:
                 f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
                 "learning rate"
             )
-        return mean, self.optimizer.param_groups[0]["lr"]
+        return mean, self.optimizers[0].param_groups[0]["lr"]
 
     def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
         inputs, labels = self.samples.batch(index)
         if self.options.crop or self.options.flip:
             inputs = random_crop_flip(inputs, self.options.crop, self.options.flip, generator)
-        rate = self.options.learning_rate * schedule_factor(self.options.schedule, progress)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad(set_to_none=True)
+        factor = schedule_factor(self.options.schedule, progress)
         loss = self.loss(self.model(inputs), labels)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+        loss.backward()
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["initial_lr"] * factor
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
     def save(self, path: Path, history: list[dict[str, float]]) -> None:
-        write_checkpoint(path, Checkpoint(self.model, self.optimizer, self.options, history))
+        write_checkpoint(path, Checkpoint(self.model, self.optimizers, self.options, history))
 
     def restore(self, path: Path) -> list[dict[str, Any]]:
         if not path.is_file():
             return []
-        return read_checkpoint(path, self.model, self.optimizer, self.options)
+        return read_checkpoint(path, self.model, self.optimizers, self.options)
 
 
 @torch.no_grad()

@@ -1,0 +1,105 @@
+"""What the steps before the report left in a run folder, read and checked against each other."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from unitmargin.data import Samples
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.recipe import Recipe
+from unitmargin.runs import RunError, RunFolder, read_csv
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The columns of certificates.csv."""
+
+    label: Int64[Tensor, " batch"]
+    predicted: Int64[Tensor, " batch"]
+    margin: Float[Tensor, " batch"]
+    radius: Float[Tensor, " batch"]
+
+    @property
+    def right(self) -> Bool[Tensor, " batch"]:
+        """Which samples were predicted as labelled."""
+        return self.predicted == self.label
+
+    def certified_accuracy(self, epsilon: float) -> float:
+        """Share of samples that are right with a radius above ``epsilon``."""
+        return float((self.right & (self.radius > epsilon)).double().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A finished run: every file of its folder, and the test samples it speaks of."""
+
+    recipe: Recipe
+    frozen: FrozenNetwork
+    test: Samples
+    predictions: Predictions
+    history: list[dict[str, float]]
+    checks: list[dict[str, Any]]
+
+    def check(self, name: str) -> float:
+        """The value that ``verify`` measured under this name."""
+        return float(next(check["value"] for check in self.checks if check["name"] == name))
+
+
+REQUIRED_CHECKS = ("orthogonality", "upd", "unit_gradient")
+
+
+def read_evidence(folder: RunFolder) -> Evidence:
+    """Read a run folder after ``verify``.
+
+    Raises:
+        RunError: a file is missing or does not fit the others; the message names the command.
+    """
+    recipe, history = folder.recipe(), folder.history()
+    frozen = folder.frozen()
+    predictions = _read_predictions(folder)
+    checks = _read_checks(folder)
+    test = folder.dataset().test
+    if not torch.equal(predictions.label, test.labels):
+        raise RunError(
+            f"{folder.certificates_file} must have one row for each of the {len(test)} test "
+            f"samples, got {len(predictions.label)} rows or other labels; run `unitmargin certify "
+            f"{folder.path}` again"
+        )
+    return Evidence(recipe, frozen, test, predictions, history, checks)
+
+
+def _read_predictions(folder: RunFolder) -> Predictions:
+    file = folder.require(folder.certificates_file, f"certify {folder.path}")
+    rows = read_csv(file)
+    try:
+        return Predictions(
+            label=torch.tensor([int(row["label"]) for row in rows], dtype=torch.int64),
+            predicted=torch.tensor([int(row["predicted"]) for row in rows], dtype=torch.int64),
+            margin=torch.tensor([float(row["margin"]) for row in rows], dtype=torch.float64),
+            radius=torch.tensor([float(row["radius"]) for row in rows], dtype=torch.float64),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{file} is damaged ({error}); run `unitmargin certify {folder.path}` again"
+        ) from None
+
+
+def _read_checks(folder: RunFolder) -> list[dict[str, Any]]:
+    file = folder.require(folder.checks_file, f"verify {folder.path}")
+    try:
+        checks: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["checks"]
+        missing = set(REQUIRED_CHECKS) - {check["name"] for check in checks}
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{file} is damaged ({error}); run `unitmargin verify {folder.path}` again"
+        ) from None
+    if missing:
+        raise RunError(
+            f"{file} must hold the checks {', '.join(REQUIRED_CHECKS)}, got none named "
+            f"{', '.join(sorted(missing))}; run `unitmargin verify {folder.path}` again"
+        )
+    return checks

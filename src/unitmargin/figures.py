@@ -1,0 +1,154 @@
+"""The figures of a report: curves of a run and histograms of its promises, each as one SVG."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from unitmargin.drawing import (
+    INK,
+    MUTED,
+    RIGHT,
+    TEXT_SIZE,
+    WRONG,
+    canvas,
+    label,
+    legend,
+    percent_axis,
+    to_svg,
+)
+
+CURVE_POINTS = 400
+"""Radii at which the certified-accuracy curve is evaluated: finer than a pixel of the figure."""
+
+BINS = 40
+
+MANY_EPOCHS = 40
+"""Above this, a curve is dense enough to be read without a dot an epoch."""
+
+EXACT = -17
+"""Power of ten that stands for "no deviation at all": below one float64 ulp of 1."""
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power_of_ten(exponent: int) -> str:
+    """
+    >>> power_of_ten(-8)
+    '10⁻⁸'
+    """
+    return "10" + str(exponent).translate(SUPERSCRIPTS)
+
+
+def certified_curve(
+    right_radii: Float[Tensor, " right"], n_samples: int, table: Mapping[float, float]
+) -> str:
+    """Share of samples that are right with a radius above epsilon, against epsilon.
+
+    Args:
+        right_radii: certified radii of the right predictions.
+        n_samples: how many samples were certified, right or wrong.
+        table: certified accuracy by radius; those within the figure are marked.
+    """
+    largest = float(right_radii.max()) if len(right_radii) else 0.0
+    end = 1.04 * max(largest, min((epsilon for epsilon in table if epsilon > 0), default=1.0))
+    epsilons = torch.linspace(0.0, end, CURVE_POINTS, dtype=torch.float64)
+    ordered = right_radii.double().sort().values
+    above = len(ordered) - torch.searchsorted(ordered, epsilons, right=True)
+    figure, (axes,) = canvas()
+    axes.fill_between(epsilons.numpy(), (above / n_samples).numpy(), color=RIGHT, alpha=0.1, lw=0)
+    axes.plot(epsilons.numpy(), (above / n_samples).numpy(), color=RIGHT, linewidth=2)
+    marked = [epsilon for epsilon in table if epsilon <= end]
+    heights = [table[epsilon] for epsilon in marked]
+    axes.scatter(marked, heights, s=26, color=RIGHT, zorder=3, clip_on=False)
+    axes.set_xlim(0.0, end)
+    axes.set_ylim(0.0, 1.0)
+    percent_axis(axes)
+    label(axes, "radius ε", "right and certified beyond ε")
+    points = ", ".join(f"{table[epsilon]:.1%} at {epsilon:.3g}" for epsilon in marked)
+    return to_svg(figure, "certified-curve", f"Certified accuracy against the radius: {points}.")
+
+
+def loss_curve(history: Sequence[Mapping[str, float]]) -> str:
+    """Mean training loss by epoch; ``history`` holds the rows of history.csv."""
+    epochs, losses = _column(history, "epoch"), _column(history, "loss")
+    figure, (axes,) = canvas()
+    axes.plot(epochs, losses, color=INK, linewidth=2, marker=_marker(epochs), markersize=4)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label(axes, "epoch", "training loss")
+    text = f"Training loss over {len(epochs)} epochs, from {losses[0]:.3g} to {losses[-1]:.3g}."
+    return to_svg(figure, "loss-curve", text)
+
+
+def accuracy_curve(history: Sequence[Mapping[str, float]], epsilon: str) -> str:
+    """Clean accuracy and certified accuracy at ``epsilon`` by epoch."""
+    epochs = _column(history, "epoch")
+    clean, certified = _column(history, "clean_accuracy"), _column(history, "certified_accuracy")
+    figure, (axes,) = canvas()
+    style = {"linewidth": 2, "marker": _marker(epochs), "markersize": 4}
+    axes.plot(epochs, clean, color=MUTED, label="clean", **style)  # type: ignore[arg-type]
+    axes.plot(epochs, certified, color=RIGHT, label=f"certified at {epsilon}", **style)  # type: ignore[arg-type]
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    percent_axis(axes)
+    label(axes, "epoch", "test accuracy")
+    legend(axes, "lower right")
+    text = (
+        f"Test accuracy by epoch; after the last one {clean[-1]:.1%} clean and "
+        f"{certified[-1]:.1%} certified at {epsilon}."
+    )
+    return to_svg(figure, "accuracy-curve", text)
+
+
+def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"]) -> str:
+    """Histogram of pairwise gradient norms, as deviations from the promised 1.
+
+    The axis is in units of the power of ten just below the largest deviation, since deviations
+    of 1e-8 cannot be told apart on an axis around 1.
+    """
+    deviations = norms.flatten().double() - 1.0
+    largest = float(deviations.abs().max())
+    exponent = max(math.floor(math.log10(largest)), EXACT) if largest > 0 else EXACT
+    scaled = (deviations / 10.0**exponent).numpy()
+    end = 1.1 * max(largest / 10.0**exponent, 1.0)
+    figure, (axes,) = canvas()
+    axes.hist(scaled, bins=BINS, range=(-end, end), color=RIGHT, rwidth=0.9)
+    axes.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_xlim(-end, end)
+    label(axes, f"gradient norm − 1, in {power_of_ten(exponent)}", "pairs of classes × samples")
+    text = (
+        f"Histogram of {len(scaled)} pairwise gradient norms: all within {largest:.1e} of the "
+        "promised 1."
+    )
+    return to_svg(figure, "gradient-norms", text)
+
+
+def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " batch"]) -> str:
+    """Histograms of the margins of right and of wrong predictions, one above the other."""
+    end = 1.02 * max(float(margins.max()), 1e-12)
+    figure, panels = canvas(rows=2)
+    parts = ((right, RIGHT, "right"), (~right, WRONG, "wrong"))
+    counts = []
+    for axes, (mask, colour, name) in zip(panels, parts, strict=True):
+        chosen = margins[mask].double()
+        axes.hist(chosen.numpy(), bins=BINS, range=(0.0, end), color=colour, rwidth=0.9)
+        axes.set_xlim(0.0, end)
+        axes.set_ylim(bottom=0.0, top=None if len(chosen) else 1.0)
+        axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+        median = f", median {float(chosen.median()):.3g}" if len(chosen) else ""
+        counts.append(f"{len(chosen)} {name} predictions{median}")
+        axes.set_title(
+            f"{len(chosen):,} {name}", color=colour, fontsize=TEXT_SIZE, loc="right", pad=2
+        )
+    label(panels[0], y="samples")
+    label(panels[1], "margin of the predicted class", "samples")
+    return to_svg(figure, "margins", f"Histograms of the margin: {'; '.join(counts)}.")
+
+
+def _column(history: Sequence[Mapping[str, float]], name: str) -> list[float]:
+    return [row[name] for row in history]
+
+
+def _marker(epochs: Sequence[float]) -> str | None:
+    return "o" if len(epochs) <= MANY_EPOCHS else None

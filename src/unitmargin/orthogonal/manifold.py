@@ -1,0 +1,65 @@
+"""Weights that are parameters on the orthogonal manifold: nothing is computed from them.
+
+They stay orthogonal because :class:`unitmargin.optim.ManifoldDescent` moves them on the manifold.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.fourier import Spectrum, from_complex
+from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
+from unitmargin.orthogonal.convolution import OrthogonalConv2d
+from unitmargin.orthogonal.linear import OrthogonalLinear
+
+
+class ManifoldLinear(OrthogonalLinear):
+    """Dense layer whose parameter is its orthogonal weight; train it with ``build_optimizers``."""
+
+    def weight(self) -> Float[Tensor, "out in"]:
+        return self.raw
+
+    def manifold_parameters(self) -> list[nn.Parameter]:
+        return [self.raw]
+
+
+class ManifoldConv2d(OrthogonalConv2d):
+    """Circular convolution whose parameters are its orthogonal blocks, one a frequency.
+
+    The kernel has full support on the map. Starts near the identity.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, map_size: tuple[int, int], bias: bool = True
+    ) -> None:
+        super().__init__(in_channels, out_channels, map_size, bias)
+        deviation = INITIAL_SCALE / in_channels**0.5
+        shape = (out_channels, in_channels)
+        real = torch.randn(self.transform.n_real, *shape) * deviation
+        pairs = torch.randn(self.transform.n_pairs, *shape, dtype=torch.complex64) * deviation
+        self.real = nn.Parameter(cayley(real).contiguous())
+        self.pairs = nn.Parameter(cayley(pairs).contiguous())
+
+    def spectrum(self) -> Spectrum:
+        return from_complex(self.real, self.pairs)
+
+    def manifold_parameters(self) -> list[nn.Parameter]:
+        return [parameter for parameter in (self.real, self.pairs) if parameter.numel()]
+
+
+def manifold_conv(
+    in_channels: int,
+    out_channels: int,
+    kernel_size: int,
+    map_size: tuple[int, int],
+    bias: bool = True,
+) -> OrthogonalConv2d:
+    """On the manifold where the kernel covers the whole map, Cayley of a local kernel elsewhere.
+
+    On a map no larger than the kernel every frequency is free, so both describe the same
+    convolutions; there the matrices are large (768 channels at 2 x 2) and the Cayley transform is
+    what costs. On larger maps the local kernel is a useful prior and the transform is cheap.
+    """
+    if max(map_size) <= kernel_size:
+        return ManifoldConv2d(in_channels, out_channels, map_size, bias)
+    return CayleyConv2d(in_channels, out_channels, kernel_size, map_size, bias)

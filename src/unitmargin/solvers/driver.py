@@ -1,0 +1,186 @@
+"""What happens around every solver: checks, batches, the count of calls, and the last word."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from unitmargin.solvers.evaluation import Evaluator, check_logits, prepare
+from unitmargin.solvers.geometry import Box
+from unitmargin.solvers.landing import land
+from unitmargin.solvers.problem import Problem, pair_margins
+from unitmargin.solvers.result import MapResult, Status
+
+Solver = Callable[..., None]
+"""``solver(problem, **options)``: evaluates points of the problem until its budget is spent."""
+
+
+def search(
+    solver: Solver,
+    model: nn.Module,
+    x: Float64[Tensor, "batch *shape"] | Tensor,
+    labels: Tensor,
+    box: Box | None,
+    bisections: int,
+    batch_size: int,
+    progress: bool,
+    options: Mapping[str, Any],
+) -> MapResult:
+    """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
+    box = check_arguments(model, x, labels, box, bisections, batch_size)
+    check_options(solver, options)
+    with (
+        torch.inference_mode(False),
+        torch.autocast(x.device.type, enabled=False),
+        tqdm(disable=not progress, unit=" evaluations") as bar,
+    ):
+        start = x.detach().to(torch.float64, copy=True)
+        labels = labels.detach().to(x.device, torch.int64, copy=True)
+        evaluator = prepare(model, x)
+        parts = []
+        for first in range(0, max(len(start), 1), batch_size):
+            bar.set_description(f"{first} of {len(start)} samples")
+            rows = slice(first, first + batch_size)
+            points = start[rows].flatten(1)
+            part = _solve(
+                solver, evaluator, points, labels[rows], box, bisections, bar.update, options
+            )
+            parts.append(part)
+    return MapResult(
+        point=torch.cat([part.point for part in parts]).reshape(start.shape),
+        distance=torch.cat([part.distance for part in parts]),
+        status=torch.cat([part.status for part in parts]),
+        n_forward=torch.cat([part.n_forward for part in parts]),
+        n_backward=torch.cat([part.n_backward for part in parts]),
+    )
+
+
+def _solve(
+    solver: Solver,
+    evaluator: Evaluator,
+    start: Float64[Tensor, "batch features"],
+    labels: Int64[Tensor, " batch"],
+    box: Box | None,
+    bisections: int,
+    tick: Callable[[], object],
+    options: Mapping[str, Any],
+) -> MapResult:
+    """One batch: settle what needs no search, search the rest, confirm in float64."""
+    logits = evaluator.wide_logits(start)
+    check_logits(evaluator, start, logits, labels)
+    margin = pair_margins(logits, labels).min(1).values
+    finite = torch.isfinite(logits).all(1)
+    already = finite & (margin <= 0.0)
+    rows = (finite & (margin > 0.0)).nonzero().squeeze(1)
+    problem = Problem(evaluator, start[rows], labels[rows], logits[rows], box, tick)
+    if len(rows):
+        solver(problem, **options)
+        land(problem, bisections)
+    return _verdict(problem, start, rows, already)
+
+
+def _verdict(
+    problem: Problem,
+    start: Float64[Tensor, "batch features"],
+    rows: Int64[Tensor, " rows"],
+    already: Tensor,
+) -> MapResult:
+    nothing = torch.full_like(start[:, :1], torch.nan)
+    point = torch.where(already[:, None], start, nothing)
+    distance = torch.where(already, 0.0, torch.full_like(start[:, 0], torch.inf))
+    found = torch.isfinite(problem.best_distance)
+    point[rows] = torch.where(found[:, None], problem.best_point, nothing[rows])
+    distance[rows] = problem.best_distance
+    status = torch.full_like(already, Status.FAILED, dtype=torch.int64)
+    status[rows[found]] = int(Status.FOUND)
+    status[already] = int(Status.ALREADY_MISCLASSIFIED)
+    n_forward, n_backward = torch.ones_like(status), torch.zeros_like(status)
+    n_forward[rows] += problem.n_forward
+    n_backward[rows] += problem.n_backward
+    return MapResult(point, distance, status, n_forward, n_backward)
+
+
+def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
+    """Raise unless the solver takes every option.
+
+    Raises:
+        ValueError: unknown option.
+    """
+    known = list(inspect.signature(solver).parameters)[1:]
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"options must be among {', '.join(known) or 'none'}, got {name!r}; drop it or "
+                "choose another solver"
+            )
+
+
+def check_arguments(
+    model: nn.Module,
+    x: Tensor,
+    labels: Tensor,
+    box: Box | None,
+    bisections: int,
+    batch_size: int,
+) -> Box | None:
+    """Raise unless the arguments fit together; the box as two floats.
+
+    Raises:
+        ValueError: see :func:`minimal_perturbation`.
+    """
+    if not isinstance(model, nn.Module):
+        raise ValueError(
+            f"model must be a torch.nn.Module, got {type(model).__name__}; wrap the function in a "
+            "module"
+        )
+    check_samples(x, labels)
+    if bisections < 0 or batch_size < 1:
+        raise ValueError(
+            f"bisections must be >= 0 and batch_size >= 1, got {bisections} and {batch_size}; "
+            "use 0 bisections to keep the solver's own points"
+        )
+    devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
+    if devices and x.device not in devices:
+        raise ValueError(
+            f"x must be on the model's device, got {x.device} and {min(map(str, devices))}; move "
+            "one of them"
+        )
+    return None if box is None else check_box(box, x)
+
+
+def check_samples(x: Tensor, labels: Tensor) -> None:
+    """Raise unless x is a finite floating-point batch and labels are its classes."""
+    if not x.is_floating_point() or x.ndim < 2:
+        raise ValueError(
+            f"x must be a floating-point batch of inputs, got {x.dtype} of shape "
+            f"{tuple(x.shape)}; convert it and add the batch axis"
+        )
+    if not bool(torch.isfinite(x).all()):
+        raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
+    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+    if labels.shape != x.shape[:1] or not whole:
+        raise ValueError(
+            f"labels must be {x.shape[0]} integers, got {labels.dtype} of shape "
+            f"{tuple(labels.shape)}; pass one class index a sample"
+        )
+    if bool((labels < 0).any()):
+        raise ValueError(
+            f"labels must be >= 0, got {int(labels.min())}; drop the samples without a label"
+        )
+
+
+def check_box(box: Box, x: Tensor) -> Box:
+    """The box as two floats, or an error that names the smallest and largest entry of x."""
+    low, high = float(box[0]), float(box[1])
+    if not low < high:
+        raise ValueError(f"box must be (low, high) with low < high, got {box}; swap the bounds")
+    if len(x) and (float(x.min()) < low or float(x.max()) > high):
+        raise ValueError(
+            f"x must lie in the box [{low}, {high}], got entries from {float(x.min())} to "
+            f"{float(x.max())}; pass box=None, or the box in the units of x"
+        )
+    return low, high

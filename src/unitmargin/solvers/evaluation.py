@@ -1,0 +1,124 @@
+"""The classifier under attack: evaluated in its own precision, and in float64 for the last word."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor, nn
+
+from unitmargin.frozen import FrozenNetwork
+
+PROBABILITY_TOLERANCE = 1e-9
+"""Softmax rows computed in float64 sum to 1 within a few ulp a class; logits do so by chance
+only."""
+
+PROBE_SHIFT = 1e3
+"""Softmax outputs stay probabilities however far the input is moved; logits leave [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Two evaluation copies of one model; the user's own object is never written to.
+
+    Attributes:
+        native: the model in its own precision, where the search runs.
+        wide: the same weights in float64, which decides what counts as adversarial.
+        dtype: precision of ``native``.
+        constants: Lipschitz constants of all logit pairs, None where none are known.
+        in_shape: shape of one input.
+    """
+
+    native: nn.Module
+    wide: nn.Module
+    dtype: torch.dtype
+    constants: Float64[Tensor, "classes classes"] | None
+    in_shape: tuple[int, ...]
+
+    def logits(self, points: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows classes"]:
+        """Logits in the model's precision, returned as float64; differentiable."""
+        output: Tensor = self.native(points.to(self.dtype).reshape(-1, *self.in_shape))
+        return output.double()
+
+    def wide_logits(
+        self, points: Float64[Tensor, "rows features"]
+    ) -> Float64[Tensor, "rows classes"]:
+        """Logits of the float64 copy, without a graph."""
+        with torch.no_grad():
+            output: Tensor = self.wide(points.reshape(-1, *self.in_shape))
+        return output
+
+
+def prepare(model: nn.Module, x: Tensor) -> Evaluator:
+    """Copies of the model in evaluation mode with parameters that need no gradient.
+
+    A :class:`FrozenNetwork` has neither modes nor parameters and brings its own float64 copy,
+    ``in_float64()``; any other module is copied by ``copy.deepcopy`` and ``double()``.
+
+    Raises:
+        ValueError: the model cannot be copied.
+    """
+    in_shape = tuple(x.shape[1:])
+    if isinstance(model, FrozenNetwork):
+        model.check_input(x)
+        constants = model.pair_constants().to(x.device, torch.float64)
+        return Evaluator(model, model.in_float64(), model.dtype, constants, in_shape)
+    try:
+        native = copy.deepcopy(model).eval().requires_grad_(False)
+        dtype = _precision(native, x.dtype)
+        wide = native if dtype == torch.float64 else copy.deepcopy(native).double()
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"model must be copyable by copy.deepcopy, got {type(model).__name__} ({error}); "
+            "freeze it, or pass a module that holds plain parameters"
+        ) from None
+    return Evaluator(native, wide, dtype, None, in_shape)
+
+
+def _precision(model: nn.Module, default: torch.dtype) -> torch.dtype:
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point():
+            return tensor.dtype
+    return default
+
+
+def check_logits(
+    evaluator: Evaluator,
+    points: Float64[Tensor, "rows features"],
+    logits: Tensor,
+    labels: Tensor,
+) -> None:
+    """Raise unless the float64 copy gives logits, one column a class, that fit the labels.
+
+    Raises:
+        ValueError: not a (rows, classes) float64 tensor with at least two classes, a label outside
+            it, or probabilities instead of logits.
+    """
+    if logits.shape[:1] != points.shape[:1] or logits.ndim != 2 or logits.shape[1] < 2:
+        raise ValueError(
+            f"model must return logits of shape ({len(points)}, classes) with at least 2 classes, "
+            f"got {tuple(logits.shape)}; for one output per sample return (s, -s)"
+        )
+    if logits.dtype != torch.float64:
+        raise ValueError(
+            f"model must compute in float64 after model.double(), got {logits.dtype}; remove the "
+            "casts to a fixed dtype inside its forward"
+        )
+    if bool((labels >= logits.shape[1]).any()):
+        raise ValueError(
+            f"labels must be below the {logits.shape[1]} classes of the model, got "
+            f"{int(labels.max())}; check the label encoding"
+        )
+    if _are_probabilities(logits) and _are_probabilities(
+        evaluator.wide_logits(points + PROBE_SHIFT)
+    ):
+        raise ValueError(
+            "model must return logits, got rows in [0, 1] that sum to 1; remove the softmax: "
+            "its outputs saturate and have no margin"
+        )
+
+
+def _are_probabilities(outputs: Tensor) -> bool:
+    bounded = (outputs >= 0.0) & (outputs <= 1.0)
+    summing = (outputs.sum(1) - 1.0).abs() <= PROBABILITY_TOLERANCE * outputs.shape[1]
+    return len(outputs) > 0 and bool(bounded.all()) and bool(summing.all())

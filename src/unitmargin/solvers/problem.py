@@ -1,0 +1,210 @@
+"""The search space of one batch: evaluations, their count, and the best point found so far."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from unitmargin.solvers.evaluation import Evaluator
+from unitmargin.solvers.geometry import Box, clamp, norm
+
+MARGIN_TOLERANCE = 1e-10
+"""Margin, in units of max(1, largest logit), beyond which a point counts as adversarial: far above
+float64 rounding of a few dozen layers, far below any distance of interest."""
+
+Objective = Callable[[Tensor, Tensor], Tensor]
+"""From logits and the rows they belong to, to one value a row."""
+
+
+class Problem:
+    """Correctly classified samples to be attacked; all points are float64 rows of ``features``.
+
+    Every evaluation is counted for its sample, and every evaluated point that is adversarial and
+    closer than the best one so far replaces it: a solver only decides where to look. A sample may
+    occur several times among the ``rows`` of one call.
+
+    Attributes:
+        start: the samples.
+        labels: their labels.
+        box: bounds of every entry, or None.
+        margins: margin of the label against every class at the start; infinite for the label.
+        lower_bounds: certified distance to every class, 0 where no constants are known.
+        tolerance: the tau of :class:`MapResult`.
+        best_point, best_distance: best so far; infinite distance where nothing was found.
+        n_forward, n_backward: evaluations so far.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        start: Float64[Tensor, "batch features"],
+        labels: Int64[Tensor, " batch"],
+        logits: Float64[Tensor, "batch classes"],
+        box: Box | None,
+        tick: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.evaluator, self.box, self.tick = evaluator, box, tick
+        self.start, self.labels = start, labels
+        self.margins = pair_margins(logits, labels)
+        self.tolerance = margin_tolerance(logits)
+        self.lower_bounds = self._certified()
+        self.best_point = torch.full_like(start, torch.nan)
+        self.best_distance = torch.full_like(self.tolerance, torch.inf)
+        self.n_forward = torch.zeros_like(labels)
+        self.n_backward = torch.zeros_like(labels)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def n_classes(self) -> int:
+        return self.margins.shape[1]
+
+    def all_rows(self) -> Int64[Tensor, " batch"]:
+        """Indices of all samples."""
+        return torch.arange(len(self), device=self.start.device)
+
+    def lower_bound(self) -> Float64[Tensor, " batch"]:
+        """Certified distance to the nearest boundary, 0 where no constants are known."""
+        return self.lower_bounds.min(1).values
+
+    def rivals(self) -> Int64[Tensor, "batch others"]:
+        """The other classes of each sample, by certified distance, then by margin at the start."""
+        by_margin = self.margins.argsort(dim=1, stable=True)
+        bounds = self.lower_bounds.gather(1, by_margin)
+        order = bounds.argsort(dim=1, stable=True)
+        return by_margin.gather(1, order)[:, :-1]
+
+    def clamp(self, points: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows features"]:
+        """Closest points of the box."""
+        return clamp(points, self.box)
+
+    def margin(
+        self,
+        points: Float64[Tensor, "rows features"],
+        rows: Int64[Tensor, " rows"],
+        classes: Int64[Tensor, " rows"] | None = None,
+        wide: bool = False,
+    ) -> Float64[Tensor, " rows"]:
+        """Margin of the label against the given classes, or against all; ``wide``: in float64."""
+        with torch.no_grad():
+            logits = (self.evaluator.wide_logits if wide else self.evaluator.logits)(points)
+            margins = pair_margins(logits, self.labels[rows])
+        self._count(self.n_forward, rows)
+        self._record(points, rows, margins.min(1).values)
+        return select(margins, classes)
+
+    def slope(
+        self,
+        points: Float64[Tensor, "rows features"],
+        rows: Int64[Tensor, " rows"],
+        classes: Int64[Tensor, " rows"] | None = None,
+    ) -> tuple[Float64[Tensor, " rows"], Float64[Tensor, "rows features"]]:
+        """The margin against the given classes, or against all, and its gradient."""
+
+        def objective(logits: Tensor, rows: Tensor) -> Tensor:
+            return select(pair_margins(logits, self.labels[rows]), classes)
+
+        _, value, gradient = self.descend(points, rows, objective)
+        return value, gradient
+
+    def descend(
+        self,
+        points: Float64[Tensor, "rows features"],
+        rows: Int64[Tensor, " rows"],
+        objective: Objective,
+    ) -> tuple[
+        Float64[Tensor, " rows"], Float64[Tensor, " rows"], Float64[Tensor, "rows features"]
+    ]:
+        """Margin against all classes, value of the objective, and the objective's gradient.
+
+        Gradient entries that are not finite become 0.
+        """
+        probe = points.detach().clone().requires_grad_(True)
+        with torch.enable_grad():
+            logits = self.evaluator.logits(probe)
+            value = objective(logits, rows)
+            (gradient,) = torch.autograd.grad(value.sum(), probe, allow_unused=True)
+        margin = pair_margins(logits.detach(), self.labels[rows]).min(1).values
+        self._count(self.n_forward, rows)
+        self._count(self.n_backward, rows)
+        self._record(points, rows, margin)
+        if gradient is None:
+            gradient = torch.zeros_like(points)
+        return margin, value.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
+
+    def pair_slopes(
+        self, points: Float64[Tensor, "rows features"], rows: Int64[Tensor, " rows"]
+    ) -> tuple[Float64[Tensor, "rows others"], Float64[Tensor, "rows others features"]]:
+        """Margins against every other class and their gradients: classes - 1 backward passes.
+
+        Column k belongs to class ``(label + 1 + k) mod classes``.
+        """
+        probe = points.detach().clone().requires_grad_(True)
+        gradients = []
+        with torch.enable_grad():
+            margins = pair_margins(self.evaluator.logits(probe), self.labels[rows])
+            values = margins.gather(1, self.other_classes(rows))
+            for column in values.unbind(1):
+                (gradient,) = torch.autograd.grad(column.sum(), probe, retain_graph=True)
+                gradients.append(gradient.nan_to_num(0.0, 0.0, 0.0))
+        self._count(self.n_forward, rows)
+        self._count(self.n_backward, rows, len(gradients))
+        self._record(points, rows, margins.detach().min(1).values)
+        return values.detach(), torch.stack(gradients, dim=1)
+
+    def other_classes(self, rows: Int64[Tensor, " rows"]) -> Int64[Tensor, "rows others"]:
+        """All classes but the label, in cyclic order after it."""
+        offsets = torch.arange(1, self.n_classes, device=rows.device)
+        return (self.labels[rows][:, None] + offsets) % self.n_classes
+
+    def _certified(self) -> Float64[Tensor, "batch classes"]:
+        constants = self.evaluator.constants
+        if constants is None:
+            zeros = torch.zeros_like(self.margins)
+            return zeros.scatter(1, self.labels[:, None], torch.inf)
+        return (self.margins / constants[self.labels]).scatter(1, self.labels[:, None], torch.inf)
+
+    def _count(self, counter: Tensor, rows: Tensor, times: int = 1) -> None:
+        counter.index_add_(0, rows, torch.full_like(rows, times))
+        self.tick()
+
+    def _record(self, points: Tensor, rows: Tensor, margins: Tensor) -> None:
+        points = points.detach()
+        distances = norm(points - self.start[rows]).squeeze(1)
+        valid = (margins <= -self.tolerance[rows]) & torch.isfinite(distances)
+        distances = torch.where(valid, distances, torch.inf)
+        best = self.best_distance.scatter_reduce(0, rows, distances, "amin")
+        # Where a row occurs several times, only its closest point may win.
+        won = (distances < self.best_distance[rows]) & (distances == best[rows])
+        self.best_distance = best
+        self.best_point[rows[won]] = points[won]
+
+
+def pair_margins(
+    logits: Float64[Tensor, "rows classes"], labels: Int64[Tensor, " rows"]
+) -> Float64[Tensor, "rows classes"]:
+    """Logit of the label minus every logit; infinite in the label's own column."""
+    own = logits.gather(1, labels[:, None])
+    return (own - logits).scatter(1, labels[:, None], torch.inf)
+
+
+def select(
+    margins: Float64[Tensor, "rows classes"], classes: Int64[Tensor, " rows"] | None
+) -> Float64[Tensor, " rows"]:
+    """The margin against one class a row, or the smallest one; ties give one gradient, not two."""
+    chosen = margins.detach().argmin(1) if classes is None else classes
+    return margins.gather(1, chosen[:, None]).squeeze(1)
+
+
+def margin_tolerance(logits: Float64[Tensor, "rows classes"]) -> Float64[Tensor, " rows"]:
+    """The tau of :class:`MapResult`."""
+    return MARGIN_TOLERANCE * logits.abs().max(1).values.clamp_min(1.0)
+
+
+def outside(points: Float64[Tensor, "rows features"], box: Box | None) -> Bool[Tensor, " rows"]:
+    """Whether any entry leaves the box."""
+    if box is None:
+        return torch.zeros(len(points), dtype=torch.bool, device=points.device)
+    return ((points < box[0]) | (points > box[1])).any(1)

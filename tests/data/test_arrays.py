@@ -1,0 +1,95 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from unitmargin.data.arrays import npz, write_arrays
+from unitmargin.data.files import DataError
+
+IMAGES = np.arange(4 * 1 * 2 * 2, dtype=np.uint8).reshape(4, 1, 2, 2)
+LABELS = np.array([0, 1, 2, 1])
+
+
+def saved(folder: Path, **changes: Any) -> Path:
+    arrays = {"x_train": IMAGES, "y_train": LABELS, "x_test": IMAGES, "y_test": LABELS} | changes
+    path = folder / "data.npz"
+    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
+    return path
+
+
+def test_bytes_get_scale_255_and_classes_get_numbers(tmp_path: Path) -> None:
+    dataset = npz(saved(tmp_path))
+    assert dataset.train.inputs.dtype == torch.uint8
+    assert dataset.train.scale == 255
+    assert dataset.classes == ("0", "1", "2")
+    assert dataset.in_shape == (1, 2, 2)
+
+
+def test_floats_are_rounded_to_float32_and_used_as_they_are(tmp_path: Path) -> None:
+    features = np.linspace(0, 1, 8).reshape(4, 2)
+    dataset = npz(saved(tmp_path, x_train=features, x_test=features))
+    assert dataset.train.inputs.dtype == torch.float32
+    assert dataset.train.scale == 1
+    assert dataset.in_shape == (2,)
+
+
+def test_classes_may_be_named(tmp_path: Path) -> None:
+    assert npz(saved(tmp_path, classes=np.array(["a", "b", "c"]))).classes == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y_test": None}, "must hold x_train, y_train, x_test and y_test.*add y_test"),
+        ({"x_train": IMAGES.reshape(4, 2, 2, 1)}, r"x_train must have shape.*transpose\(0, 3, 1,"),
+        ({"x_test": IMAGES[:, 0]}, r"x_test must have shape.*got \(4, 2, 2\); .*x\[:, None\]"),
+        ({"x_test": IMAGES.reshape(-1)}, "x_test must have shape.*reshape it"),
+        ({"x_test": IMAGES.astype(np.int64)}, "x_test must be uint8 or floating, got int64"),
+        ({"y_train": LABELS.astype(float)}, "y_train must be integers, got float64"),
+        ({"y_train": LABELS[:3]}, "train samples: labels must be int64 of shape"),
+        ({"y_test": LABELS - 1}, "test samples: labels must be >= 0, got -1"),
+        ({"classes": np.array(["a", "b"])}, "every train label must be < 2"),
+        ({"x_train": np.full((4, 2), np.nan)}, "inputs must be finite"),
+        ({"y_train": LABELS.astype(object)}, "file of plain arrays"),
+    ],
+)
+def test_npz_refuses_and_names_the_file(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = saved(tmp_path, **changes)
+    with pytest.raises(DataError, match=message) as caught:
+        npz(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_npz_refuses_what_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="file, found none"):
+        npz(tmp_path / "absent.npz")
+    single = tmp_path / "single.npy"
+    np.save(single, IMAGES)
+    with pytest.raises(DataError, match="got: a single array"):
+        npz(single)
+    garbage = tmp_path / "garbage.npz"
+    garbage.write_bytes(b"no arrays here")
+    with pytest.raises(DataError, match="file of plain arrays"):
+        npz(garbage)
+
+
+def test_npz_refuses_a_file_cut_short(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match="file of plain arrays"):
+        npz(path)
+
+
+def test_arrays_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(file: Path, **arrays: Any) -> None:
+        file.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_arrays(tmp_path / "x.npz", {"a": IMAGES})
+    assert list(tmp_path.iterdir()) == []

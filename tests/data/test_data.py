@@ -1,0 +1,65 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from data.tiny import write_folder
+
+from unitmargin.data import DATASETS, load_dataset
+
+MADE = ["digits", "moons", "circles", "blobs", "spirals"]
+
+
+def test_the_names_are_a_contract() -> None:
+    assert list(DATASETS) == [*MADE, "cifar10", "cifar100", "images", "npz"]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_data_sets_that_need_no_file(name: str) -> None:
+    dataset = load_dataset(name, limit=50)
+    assert dataset.name == name
+    assert (len(dataset.train), len(dataset.test)) == (50, 50)
+    inputs, labels = dataset.train.batch(torch.arange(7))
+    assert inputs.shape == (7, *dataset.in_shape)
+    assert labels.max() < dataset.n_classes
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_path_that_is_not_wanted_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"path must be left out for data set '{name}'"):
+        load_dataset(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["images", "npz"])
+def test_a_path_that_is_missing_is_asked_for(name: str) -> None:
+    with pytest.raises(ValueError, match=f"path must be given for data set '{name}'"):
+        load_dataset(name)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"name must be one of digits, .*npz, got 'mnist'"):
+        load_dataset("mnist")
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit must be >= 1, got 0"):
+        load_dataset("moons", limit=0)
+
+
+def test_files_are_read_by_name(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    folder = write_folder(tmp_path / "pets", pets)
+    assert load_dataset("images", str(folder), limit=1, cache=tmp_path / "kept").name == "images"
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+    path = tmp_path / "data.npz"
+    x, y = np.zeros((4, 3), dtype=np.float32), np.array([0, 1, 0, 1])
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)
+    assert load_dataset("npz", path).in_shape == (3,)
+
+
+def test_the_import_is_light() -> None:
+    heavy = "{'sklearn', 'PIL', 'scipy', 'matplotlib'}"
+    code = f"import sys, unitmargin.data; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,176 @@
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from data.tiny import png, tar_bytes, write_folder
+
+import unitmargin.data.pixels
+from unitmargin.data.files import DataError
+from unitmargin.data.images import images
+
+
+def packed(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> Path:
+    path.write_bytes(lzma.compress(tar_bytes(files, folders=folders)))
+    return path
+
+
+def values(inputs: torch.Tensor) -> list[int]:
+    return inputs[:, 0, 0, 0].tolist()
+
+
+@pytest.mark.parametrize("top", ["", "pets/", "./", "./pets/"])
+@pytest.mark.parametrize("archive", [True, False])
+def test_classes_and_files_are_sorted(
+    tmp_path: Path, pets: dict[str, bytes], top: str, archive: bool
+) -> None:
+    files = {top + name: content for name, content in pets.items()}
+    files |= {top + "read me.txt": b"about", top + "train/cat/.hidden": b"", "val/cow/1.png": b""}
+    path = packed(tmp_path / "a", files) if archive else write_folder(tmp_path / "a", files)
+    dataset = images(path)
+    assert dataset.classes == ("cat", "dog")
+    assert dataset.in_shape == (3, 4, 4)
+    assert values(dataset.train.inputs) == [10, 20, 30]
+    assert dataset.train.labels.tolist() == [0, 0, 1]
+    assert values(dataset.test.inputs) == [40, 60]
+    assert dataset.train.scale == 255
+
+
+def test_pixels_keep_their_places(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    from PIL import Image
+
+    stored = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
+    folder = write_folder(tmp_path / "a", pets)
+    Image.fromarray(stored).save(folder / "train/cat/1.png")
+    assert np.array_equal(images(folder).train.inputs[0].numpy(), stored.transpose(2, 0, 1))
+
+
+def test_grey_images_have_one_channel_if_all_are_grey(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
+    grey = {name: png(50, mode="L") for name in pets}
+    assert images(write_folder(tmp_path / "grey", grey)).in_shape == (1, 4, 4)
+    mixed = images(write_folder(tmp_path / "mixed", grey | {"test/dog/1.png": png(50)}))
+    assert mixed.in_shape == (3, 4, 4)
+    assert bool((mixed.train.inputs == 50).all())
+
+
+def test_a_later_member_replaces_an_earlier_one(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    both = tar_bytes(pets)[: 2 * 512 * len(pets)] + tar_bytes({"train/cat/1.png": png(99)})
+    path = tmp_path / "a.tar"
+    path.write_bytes(both)
+    assert values(images(path).train.inputs) == [99, 20, 30]
+
+
+def test_images_are_decoded_once(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = packed(tmp_path / "a", pets)
+    first = images(path)
+    monkeypatch.delattr(unitmargin.data.pixels, "pixels")
+    again = images(path)
+    assert torch.equal(first.train.inputs, again.train.inputs)
+    assert again.classes == first.classes
+    assert [file.suffix for file in cache.iterdir()] == [".npz"]
+
+
+def test_a_damaged_cache_is_made_again(tmp_path: Path, cache: Path, pets: dict[str, bytes]) -> None:
+    path = packed(tmp_path / "a", pets)
+    first = images(path)
+    (kept,) = cache.iterdir()
+    whole = kept.read_bytes()
+    for damaged in (whole[:-50], b"", whole.replace(bytes([10] * 9), bytes([11] * 9), 1)):
+        kept.write_bytes(damaged)
+        assert torch.equal(images(path).train.inputs, first.train.inputs)
+        assert kept.read_bytes() == whole or len(kept.read_bytes()) == len(whole)
+
+
+def test_changed_images_are_decoded_again(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    folder = write_folder(tmp_path / "a", pets)
+    assert values(images(folder).train.inputs) == [10, 20, 30]
+    write_folder(folder, {"train/cat/1.png": png(11)})
+    os.utime(folder / "train/cat/1.png", ns=(1, 1))
+    assert values(images(folder).train.inputs) == [11, 20, 30]
+
+
+def test_the_cache_folder_may_be_passed(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes]
+) -> None:
+    images(packed(tmp_path / "a", pets), tmp_path / "other")
+    assert len(list((tmp_path / "other").iterdir())) == 1
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train/cat/3.png": b"text"}, "train/cat/3.png: must be a whole image"),
+        ({"train/cat/3.png": png()[:40]}, "train/cat/3.png: must be a whole image"),
+        (
+            {"train/dog/9.png": png(size=(5, 4))},
+            "train/dog/9.png: must have the size of the images before it, 4 x 4, got 4 x 5",
+        ),
+        ({"train/cow/1.png": png()}, "must have the same classes, got no test/cow"),
+        ({"test/cow/1.png": png()}, "must have the same classes, got no train/cow"),
+        ({"train/stray.png": png()}, "must lie as .*got train/stray.png"),
+        ({"train/cat/deep/1.png": png()}, "must lie as .*got train/cat/deep"),
+        ({"more/train/cat/1.png": png()}, "side by side, got both under . and more"),
+    ],
+)
+@pytest.mark.parametrize("archive", [True, False])
+def test_images_refuse_and_name_the_file(
+    tmp_path: Path,
+    cache: Path,
+    pets: dict[str, bytes],
+    changes: dict[str, bytes],
+    message: str,
+    archive: bool,
+) -> None:
+    write = packed if archive else write_folder
+    path = write(tmp_path / "a", pets | changes)
+    with pytest.raises(DataError, match=f"{path}.*{message}"):
+        images(path)
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_both_splits_are_needed(tmp_path: Path, pets: dict[str, bytes], split: str) -> None:
+    files = {name: content for name, content in pets.items() if name.startswith(split)}
+    other = "test" if split == "train" else "train"
+    with pytest.raises(DataError, match=f"got no class in {other}"):
+        images(write_folder(tmp_path / "a", files))
+
+
+def test_no_images_at_all(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold images as train/CLASS/image"):
+        images(write_folder(tmp_path / "a", {"notes.txt": b""}))
+
+
+def test_an_empty_class_is_refused(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    empty = ("train/cow", "test/cow")
+    with pytest.raises(DataError, match="every class must hold an image, got none in test/cow"):
+        images(packed(tmp_path / "a", pets, empty))
+    folder = write_folder(tmp_path / "b", pets)
+    (folder / "train/cow").mkdir()
+    (folder / "test/cow").mkdir()
+    with pytest.raises(DataError, match="every class must hold an image, got none in test/cow"):
+        images(folder)
+
+
+def test_one_class_is_refused(tmp_path: Path, cache: Path, pets: dict[str, bytes]) -> None:
+    path = packed(tmp_path / "a", {name: pets[name] for name in pets if "cat" in name})
+    with pytest.raises(DataError, match=f"{path}: .*classes must be two or more"):
+        images(path)
+    assert list(cache.iterdir()) == []
+
+
+def test_an_archive_cut_short_is_refused(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes]
+) -> None:
+    path = packed(tmp_path / "a.tar.xz", pets)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DataError, match=f"{path}: must be readable"):
+        images(path)
+    assert list(cache.iterdir()) == []

@@ -1,0 +1,130 @@
+import math
+
+import pytest
+import torch
+
+from unitmargin.data.samples import Dataset, Samples, as_samples
+
+BYTES = torch.arange(12, dtype=torch.uint8).reshape(4, 3)
+LABELS = torch.tensor([0, 1, 0, 1])
+
+
+def test_batch_divides_by_the_scale_in_float32() -> None:
+    inputs, labels = Samples(BYTES, LABELS, 255.0).batch(slice(1, 3))
+    assert inputs.dtype == torch.float32
+    assert torch.equal(inputs, BYTES[1:3].float() / torch.tensor(255.0))
+    assert labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("index", [torch.tensor([3, 0, 3]), LABELS == 1, slice(None, None, 2)])
+def test_batch_takes_positions_masks_and_slices(index: torch.Tensor | slice) -> None:
+    inputs, labels = Samples(BYTES, LABELS).batch(index)
+    assert torch.equal(inputs, BYTES[index].float())
+    assert torch.equal(labels, LABELS[index])
+
+
+def test_a_batch_is_a_copy() -> None:
+    samples = Samples(torch.zeros(4, 3), LABELS)
+    inputs, labels = samples.batch(slice(None))
+    inputs += 1
+    labels += 1
+    assert samples.inputs.sum() == 0
+    assert samples.labels.tolist() == LABELS.tolist()
+
+
+def test_length_shape_and_device() -> None:
+    samples = Samples(torch.zeros(4, 1, 8, 8), LABELS)
+    assert len(samples) == 4
+    assert samples.in_shape == (1, 8, 8)
+    assert samples.to("cpu").in_shape == (1, 8, 8)
+
+
+def test_take_begins_a_fixed_order() -> None:
+    samples = Samples(torch.arange(100.0).reshape(100, 1), torch.arange(100))
+    before = torch.get_rng_state()
+    few, many = samples.take(10), samples.take(50)
+    assert torch.equal(few.inputs, many.inputs[:10])
+    assert torch.equal(few.inputs[:, 0].long(), few.labels)
+    assert few.labels[:4].tolist() == samples.take(4).labels.tolist()
+    assert few.labels.tolist() != list(range(10))
+    assert sorted(samples.take(1000).labels.tolist()) == list(range(100))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_take_keeps_the_scale() -> None:
+    assert Samples(BYTES, LABELS, 255.0).take(2).scale == 255
+
+
+def test_take_needs_a_positive_limit() -> None:
+    with pytest.raises(ValueError, match="limit must be >= 1, got 0"):
+        Samples(BYTES, LABELS).take(0)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "scale", "message"),
+    [
+        (torch.zeros(4, 3, dtype=torch.float64), LABELS, 1.0, "uint8 or float32, got torch.float6"),
+        (torch.zeros(4), LABELS, 1.0, r"shape \(n, \*shape\)"),
+        (torch.zeros(0, 3), LABELS[:0], 1.0, "at least one number"),
+        (torch.zeros(4, 0), LABELS, 1.0, "at least one number"),
+        (torch.tensor([[0.0], [math.nan]]), LABELS[:2], 1.0, "NaN or infinity in sample 1"),
+        (torch.tensor([[math.inf], [0.0]]), LABELS[:2], 1.0, "NaN or infinity in sample 0"),
+        (BYTES, LABELS[:3], 1.0, r"int64 of shape \(4,\).*got torch.int64 of shape \(3,\)"),
+        (BYTES, LABELS.int(), 1.0, "labels must be int64.*got torch.int32"),
+        (BYTES, LABELS - 1, 1.0, "labels must be >= 0, got -1"),
+        (BYTES, LABELS, 0.0, "scale must be finite and > 0, got 0.0"),
+        (BYTES, LABELS, math.nan, "scale must be finite and > 0, got nan"),
+        (BYTES, LABELS.to("meta"), 1.0, "labels must be on cpu"),
+    ],
+)
+def test_samples_refuse(
+    inputs: torch.Tensor, labels: torch.Tensor, scale: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Samples(inputs, labels, scale)
+
+
+def test_dataset_counts_classes_and_takes() -> None:
+    dataset = Dataset("tiny", Samples(BYTES, LABELS), Samples(BYTES[:2], LABELS[:2]), ("a", "b"))
+    assert dataset.in_shape == (3,)
+    assert dataset.n_classes == 2
+    assert [len(dataset.take(3).train), len(dataset.take(3).test)] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("test_inputs", "test_labels", "classes", "message"),
+    [
+        (BYTES[:, :2], LABELS, ("a", "b"), r"one shape, got \(3,\) and \(2,\)"),
+        (BYTES, LABELS + 1, ("a", "b"), "every test label must be < 2.*got 2"),
+        (BYTES, LABELS, ("a",), "two or more different names"),
+        (BYTES, LABELS, ("a", "a"), "two or more different names"),
+    ],
+)
+def test_dataset_refuses(
+    test_inputs: torch.Tensor, test_labels: torch.Tensor, classes: tuple[str, ...], message: str
+) -> None:
+    train, test = Samples(BYTES, LABELS), Samples(test_inputs, test_labels)
+    with pytest.raises(ValueError, match=f"data set 'tiny'.*{message}"):
+        Dataset("tiny", train, test, classes)
+
+
+def test_as_samples_keeps_samples_and_converts_pairs() -> None:
+    samples = Samples(BYTES, LABELS)
+    assert as_samples(samples) is samples
+    made = as_samples((BYTES.double(), LABELS.to(torch.int32)))
+    assert made.inputs.dtype == torch.float32
+    assert made.labels.dtype == torch.int64
+    assert made.scale == 1.0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "message"),
+    [
+        (BYTES, LABELS, "floating dtype, got torch.uint8.*scale=255"),
+        (BYTES.float(), LABELS.float(), "integer dtype, got torch.float32"),
+        (BYTES.float(), LABELS.bool(), "integer dtype, got torch.bool"),
+    ],
+)
+def test_as_samples_refuses(inputs: torch.Tensor, labels: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_samples((inputs, labels))
