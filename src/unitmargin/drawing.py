@@ -10,8 +10,9 @@ from html import escape
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
 INK = "#1c2733"
 MUTED = "#66717f"
@@ -37,7 +38,7 @@ CLASS_COLOURS = (
 """Mid tones, legible on light and dark; classes beyond the tenth begin again."""
 
 POINTS_PER_INCH = 72
-TEXT_SIZE = 11.5
+TEXT_SIZE = 12
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -63,14 +64,14 @@ def label(axes: Axes, x: str = "", y: str = "") -> None:
     axes.set_ylabel(y, color=MUTED, fontsize=TEXT_SIZE, labelpad=8)
 
 
-def legend(axes: Axes, place: str) -> None:
-    """A legend without a frame."""
-    axes.legend(loc=place, frameon=False, labelcolor=INK, fontsize=TEXT_SIZE)
+def whole_ticks(axis: Axis, most: int = 7) -> None:
+    """Place at most about ``most`` ticks on an axis, at whole numbers."""
+    axis.set_major_locator(MaxNLocator(most, integer=True))
 
 
 def percent_axis(axes: Axes) -> None:
     """Show shares in [0, 1] on the y axis as percentages."""
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100.0 * share:.4g}%")
 
 
 def to_svg(figure: Figure, name: str, description: str) -> str:

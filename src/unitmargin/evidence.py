@@ -43,6 +43,7 @@ class Evidence:
     predictions: Predictions
     history: list[dict[str, float]]
     checks: list[dict[str, Any]]
+    verified_samples: int
 
     def check(self, name: str) -> float:
         """The value that ``verify`` measured under this name."""
@@ -61,7 +62,7 @@ def read_evidence(folder: RunFolder) -> Evidence:
     recipe, history = folder.recipe(), folder.history()
     frozen = folder.frozen()
     predictions = _read_predictions(folder)
-    checks = _read_checks(folder)
+    checks, verified_samples = _read_checks(folder)
     test = folder.dataset().test
     if not torch.equal(predictions.label, test.labels):
         raise RunError(
@@ -69,7 +70,7 @@ def read_evidence(folder: RunFolder) -> Evidence:
             f"samples, got {len(predictions.label)} rows or other labels; run `unitmargin certify "
             f"{folder.path}` again"
         )
-    return Evidence(recipe, frozen, test, predictions, history, checks)
+    return Evidence(recipe, frozen, test, predictions, history, checks, verified_samples)
 
 
 def _read_predictions(folder: RunFolder) -> Predictions:
@@ -88,10 +89,11 @@ def _read_predictions(folder: RunFolder) -> Predictions:
         ) from None
 
 
-def _read_checks(folder: RunFolder) -> list[dict[str, Any]]:
+def _read_checks(folder: RunFolder) -> tuple[list[dict[str, Any]], int]:
     file = folder.require(folder.checks_file, f"verify {folder.path}")
     try:
-        checks: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["checks"]
+        content = json.loads(file.read_text(encoding="utf-8"))
+        checks, samples = list(content["checks"]), int(content["samples"])
         missing = set(REQUIRED_CHECKS) - {check["name"] for check in checks}
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(
@@ -102,4 +104,4 @@ def _read_checks(folder: RunFolder) -> list[dict[str, Any]]:
             f"{file} must hold the checks {', '.join(REQUIRED_CHECKS)}, got none named "
             f"{', '.join(sorted(missing))}; run `unitmargin verify {folder.path}` again"
         )
-    return checks
+    return checks, samples

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
 from torch import Tensor
 
 from unitmargin.drawing import (
@@ -15,9 +16,9 @@ from unitmargin.drawing import (
     WRONG,
     canvas,
     label,
-    legend,
     percent_axis,
     to_svg,
+    whole_ticks,
 )
 
 CURVE_POINTS = 400
@@ -30,16 +31,6 @@ MANY_EPOCHS = 40
 
 EXACT = -17
 """Power of ten that stands for "no deviation at all": below one float64 ulp of 1."""
-
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def power_of_ten(exponent: int) -> str:
-    """
-    >>> power_of_ten(-8)
-    '10⁻⁸'
-    """
-    return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 
 def certified_curve(
@@ -76,7 +67,7 @@ def loss_curve(history: Sequence[Mapping[str, float]]) -> str:
     epochs, losses = _column(history, "epoch"), _column(history, "loss")
     figure, (axes,) = canvas()
     axes.plot(epochs, losses, color=INK, linewidth=2, marker=_marker(epochs), markersize=4)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    _epoch_axis(axes, epochs)
     label(axes, "epoch", "training loss")
     text = f"Training loss over {len(epochs)} epochs, from {losses[0]:.3g} to {losses[-1]:.3g}."
     return to_svg(figure, "loss-curve", text)
@@ -87,13 +78,14 @@ def accuracy_curve(history: Sequence[Mapping[str, float]], epsilon: str) -> str:
     epochs = _column(history, "epoch")
     clean, certified = _column(history, "clean_accuracy"), _column(history, "certified_accuracy")
     figure, (axes,) = canvas()
-    style = {"linewidth": 2, "marker": _marker(epochs), "markersize": 4}
-    axes.plot(epochs, clean, color=MUTED, label="clean", **style)  # type: ignore[arg-type]
-    axes.plot(epochs, certified, color=RIGHT, label=f"certified at {epsilon}", **style)  # type: ignore[arg-type]
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    curves = (("clean", clean, MUTED), (f"certified at {epsilon}", certified, RIGHT))
+    for name, values, colour in curves:
+        marker = _marker(epochs)
+        axes.plot(epochs, values, color=colour, label=name, lw=2, marker=marker, markersize=4)
+    _epoch_axis(axes, epochs)
     percent_axis(axes)
     label(axes, "epoch", "test accuracy")
-    legend(axes, "lower right")
+    axes.legend(loc="lower right", frameon=False, labelcolor=INK, fontsize=TEXT_SIZE)
     text = (
         f"Test accuracy by epoch; after the last one {clean[-1]:.1%} clean and "
         f"{certified[-1]:.1%} certified at {epsilon}."
@@ -116,7 +108,7 @@ def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"]) -> str:
     axes.hist(scaled, bins=BINS, range=(-end, end), color=RIGHT, rwidth=0.9)
     axes.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_xlim(-end, end)
-    label(axes, f"gradient norm − 1, in {power_of_ten(exponent)}", "pairs of classes × samples")
+    label(axes, f"gradient norm − 1, in units of 1e{exponent}", "pairs of classes × samples")
     text = (
         f"Histogram of {len(scaled)} pairwise gradient norms: all within {largest:.1e} of the "
         "promised 1."
@@ -135,7 +127,7 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
         axes.hist(chosen.numpy(), bins=BINS, range=(0.0, end), color=colour, rwidth=0.9)
         axes.set_xlim(0.0, end)
         axes.set_ylim(bottom=0.0, top=None if len(chosen) else 1.0)
-        axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+        whole_ticks(axes.yaxis, most=4)
         median = f", median {float(chosen.median()):.3g}" if len(chosen) else ""
         counts.append(f"{len(chosen)} {name} predictions{median}")
         axes.set_title(
@@ -148,6 +140,11 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
 
 def _column(history: Sequence[Mapping[str, float]], name: str) -> list[float]:
     return [row[name] for row in history]
+
+
+def _epoch_axis(axes: Axes, epochs: Sequence[float]) -> None:
+    axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
+    whole_ticks(axes.xaxis)
 
 
 def _marker(epochs: Sequence[float]) -> str | None:

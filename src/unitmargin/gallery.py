@@ -40,7 +40,8 @@ class Exhibit:
     Attributes:
         index: of the test sample.
         why: what it stands for, such as "typical radius".
-        label, predicted, other: class names; ``other`` is the class at the adversarial point.
+        label, predicted, other: class names; ``other`` is the class beyond the boundary on
+            which the adversarial point lies.
         radius: certified radius.
         distance: of the adversarial point; None where the ray met no other class.
         original, adversarial: the two inputs, float64.
@@ -98,7 +99,9 @@ def make_exhibits(
     adversarial = torch.where(_as_mask(found.flipped, inputs), found.flipped_point, found.point)
     wide = frozen.in_float64()
     with torch.no_grad():
-        predicted, others = wide(inputs.double()).argmax(1), wide(adversarial.double()).argmax(1)
+        predicted = wide(inputs.double()).argmax(1)
+        landed = wide(adversarial.double())
+    others = landed.scatter(1, predicted[:, None], -torch.inf).argmax(1)
     return [
         Exhibit(
             index=index,
@@ -133,14 +136,15 @@ def amplification(exhibit: Exhibit) -> int:
     if largest == 0.0:
         return 1
     room = LARGEST_DIFFERENCE / largest
-    decade = 10 ** max(math.floor(math.log10(room)), 0)
+    decade = int(10 ** max(math.floor(math.log10(room)), 0))
     return max(factor * decade for factor in (1, 2, 5) if factor == 1 or factor * decade <= room)
 
 
 def image_source(pixels: Float[Tensor, "channels height width"]) -> str:
     """A PNG of an image with values in [0, 1] (others are clipped), as a data address."""
-    values = (pixels.clamp(0.0, 1.0) * 255.0).round().to(torch.uint8).movedim(0, -1).numpy()
-    image = Image.fromarray(np.ascontiguousarray(values[..., 0] if values.shape[-1] == 1 else values))
+    values = (pixels.clamp(0.0, 1.0) * 255.0).round().to(torch.uint8).movedim(0, -1)
+    grey = values.shape[-1] == 1
+    image = Image.fromarray(np.ascontiguousarray(values.squeeze(-1) if grey else values))
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -9,9 +9,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from unitmargin.drawing import CLASS_COLOURS, INK, TEXT_SIZE, canvas, label, to_svg
+from unitmargin.drawing import CLASS_COLOURS, INK, TEXT_SIZE, WRONG, canvas, label, to_svg
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.gallery import Exhibit
+
+PLANE_SHAPE = (2,)
 
 GRID = 240
 """Points a side of the grid on which regions are drawn."""
@@ -19,8 +21,12 @@ GRID = 240
 MOST_POINTS = 500
 """Test points shown: more hide the regions."""
 
-EDGE = 0.12
-"""Empty border, as a share of the points' extent."""
+EDGE = 0.06
+"""Empty border, as a share of the extent of points and discs."""
+
+WIDTH = 760
+FLATTEST = 0.4
+"""Least height of the figure, as a share of its width."""
 
 
 def decision_regions(
@@ -33,9 +39,10 @@ def decision_regions(
 
     Each exhibit shows its certified disc and a line to its closest point of another class.
     """
-    figure, (axes,) = canvas(720, 560)
+    horizontal, vertical = (_grid(points, exhibits, axis) for axis in (0, 1))
+    shape = float((vertical[-1] - vertical[0]) / (horizontal[-1] - horizontal[0]))
+    figure, (axes,) = canvas(WIDTH, WIDTH * min(max(shape, FLATTEST), 1.0))
     axes.grid(visible=False)
-    horizontal, vertical = (_grid(points[:, axis]) for axis in (0, 1))
     _draw_regions(axes, frozen, horizontal, vertical)
     for index in range(frozen.n_classes):
         chosen = points[:MOST_POINTS][labels[:MOST_POINTS] == index]
@@ -48,14 +55,18 @@ def decision_regions(
     label(axes, "first coordinate", "second coordinate")
     _draw_key(axes, frozen.classes)
     text = (
-        f"Decision regions of {frozen.n_classes} classes in the plane with test points and "
-        f"{len(exhibits)} certified discs; no disc crosses a boundary."
+        f"Decision regions of {frozen.n_classes} classes in the plane with test points, and "
+        f"{len(exhibits)} certified discs with the closest point of another class."
     )
     return to_svg(figure, "plane", text)
 
 
-def _grid(values: Float[Tensor, " batch"]) -> Float[Tensor, " grid"]:
-    low, high = float(values.min()), float(values.max())
+def _grid(
+    points: Float[Tensor, "batch 2"], exhibits: Sequence[Exhibit], axis: int
+) -> Float[Tensor, " grid"]:
+    centres = [(float(exhibit.original[axis]), exhibit.radius) for exhibit in exhibits]
+    low = min([float(points[:, axis].min()), *(centre - radius for centre, radius in centres)])
+    high = max([float(points[:, axis].max()), *(centre + radius for centre, radius in centres)])
     border = EDGE * max(high - low, 1e-6)
     return torch.linspace(low - border, high + border, GRID, dtype=torch.float64)
 
@@ -77,12 +88,12 @@ def _draw_regions(axes: Axes, frozen: FrozenNetwork, horizontal: Tensor, vertica
 
 
 def _draw_exhibit(axes: Axes, exhibit: Exhibit) -> None:
-    start, end = exhibit.original.tolist(), exhibit.adversarial.tolist()
-    disc = Circle((start[0], start[1]), exhibit.radius, facecolor="none", edgecolor=INK, lw=1.3)
-    axes.add_patch(disc)
-    axes.plot([start[0], end[0]], [start[1], end[1]], color=INK, linewidth=1.1)
-    axes.scatter(*start, s=22, color=INK, zorder=3)
-    axes.scatter(*end, s=34, color=INK, marker="x", linewidth=1.4, zorder=3)
+    (x, y), (end_x, end_y) = exhibit.original.tolist(), exhibit.adversarial.tolist()
+    colour = INK if exhibit.label == exhibit.predicted else WRONG
+    axes.add_patch(Circle((x, y), exhibit.radius, facecolor="none", edgecolor=colour, lw=1.3))
+    axes.plot([x, end_x], [y, end_y], color=colour, linewidth=1.1)
+    axes.scatter([x], [y], s=22, color=colour, zorder=3)
+    axes.scatter([end_x], [end_y], s=34, color=colour, marker="x", linewidth=1.4, zorder=3)
 
 
 def _draw_key(axes: Axes, classes: Sequence[str]) -> None:

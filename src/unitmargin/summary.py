@@ -41,6 +41,7 @@ def summarize(evidence: Evidence, exhibits: Sequence[Exhibit]) -> dict[str, Any]
         "orthogonality_error": finite(evidence.check("orthogonality")),
         **_attack(evidence),
         **_training(evidence),
+        "verified_samples": evidence.verified_samples,
         "passed": all(check["passed"] for check in evidence.checks),
         "checks": [
             check | {"value": finite(check["value"]), "bound": finite(check["bound"])}
@@ -103,7 +104,7 @@ def _accuracy(evidence: Evidence) -> dict[str, Any]:
         },
         "right": len(radii),
         "mean_certified_radius": finite(float(radii.mean())) if len(radii) else None,
-        "median_certified_radius": finite(float(radii.median())) if len(radii) else None,
+        "median_certified_radius": finite(float(radii.quantile(0.5))) if len(radii) else None,
     }
 
 
@@ -116,7 +117,7 @@ def _attack(evidence: Evidence) -> dict[str, Any]:
     return {
         "attacked_samples": len(index),
         "flipped_share": float(found.flipped.double().mean()),
-        "median_distance_ratio": finite(float(ratios.median())) if len(ratios) else None,
+        "median_distance_ratio": finite(float(ratios.quantile(0.5))) if len(ratios) else None,
     }
 
 
@@ -127,7 +128,7 @@ def _training(evidence: Evidence) -> dict[str, Any]:
         "seconds_per_epoch": sum(seconds) / len(seconds),
         "seconds_total": sum(seconds),
         "hardware": hardware(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "commit": commit(),
     }
 

@@ -1,0 +1,243 @@
+"""The words of a report: numbers as text, and the rows and sentences both documents share.
+
+``run`` is the table made by :func:`unitmargin.summary.summarize`.
+"""
+
+import re
+from typing import Any
+
+from markupsafe import Markup, escape
+
+EPSILON_NAMES = {36 / 255: "36/255", 72 / 255: "72/255", 108 / 255: "108/255"}
+"""Radii that the field writes as fractions."""
+
+CHECKS = {
+    "orthogonality": ("Every singular value of every layer is 1", "≤"),
+    "upd": ("The head's rows are 1 apart, pair by pair", "≤"),
+    "unit_gradient": ("The gradient between any two logits has norm 1", "≤"),
+    "closed_form_outside_radius": (
+        "No closed-form adversarial point lies inside its certified radius (distance / radius)",
+        "≥",
+    ),
+    "stored_certificates": ("Certificates computed again agree with the stored ones", "≤"),
+}
+"""Title and direction of the known checks; another one is shown under its own name."""
+
+PROMISES = (
+    (
+        "ratio",
+        "Certificate",
+        "No input closer to a sample than its certified radius has another label.",
+        "Smallest distance / radius of an adversarial point",
+    ),
+    (
+        "unit_gradient",
+        "Unitary gradient",
+        "Between any two classes, the difference of the logits changes by one for each unit of "
+        "distance, so that a margin can be read as a distance.",
+        "Largest deviation",
+    ),
+    (
+        "upd",
+        "Unitary pair difference",
+        "The rows of the output layer are all exactly one apart, so that one scale serves every "
+        "pair of classes.",
+        "Largest deviation",
+    ),
+    (
+        "orthogonality",
+        "Orthogonal layers",
+        "No layer stretches or shrinks a gradient: every singular value is one.",
+        "Largest deviation",
+    ),
+)
+"""Key, title, sentence, and what is measured."""
+
+CLOSED_FORM = "closed_form_outside_radius"
+NOTHING = "none"
+
+NEAR_ONE = 1e-3
+"""A number closer to 1 is written as its deviation, which is what a promise is about."""
+
+DIGITS, POWERS = "−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.97214)
+    '97.21%'
+    """
+    return f"{share:.2%}"
+
+
+def fixed(value: float | None) -> str:
+    """
+    >>> fixed(0.6481), fixed(None)
+    ('0.648', 'none')
+    """
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def count(number: int) -> str:
+    """
+    >>> count(10000)
+    '10,000'
+    """
+    return f"{number:,}"
+
+
+def epochs(number: int) -> str:
+    """
+    >>> epochs(1), epochs(60)
+    ('1 epoch', '60 epochs')
+    """
+    return f"{count(number)} epoch{'' if number == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration in the unit that fits it.
+
+    >>> seconds(0.0413), seconds(75.0), seconds(7260.0)
+    ('0.041 s', '1.2 min', '2.0 h')
+    """
+    if value < 60.0:
+        return f"{value:.2g} s"
+    return f"{value / 60:.1f} min" if value < 3600.0 else f"{value / 3600:.1f} h"
+
+
+def scientific(value: float | None) -> str:
+    """A number of any size, short: a small one, or what it lacks to 1, with its power of ten.
+
+    >>> scientific(3.94e-08), scientific(1.0000001), scientific(0.25)
+    ('3.9 × 10⁻⁸', '1 + 1.0 × 10⁻⁷', '0.25')
+    """
+    if value is None:
+        return NOTHING
+    if 0.0 < abs(value - 1.0) < NEAR_ONE:
+        return f"1 {'+' if value > 1.0 else '−'} {scientific(abs(value - 1.0))}"
+    if value == 0.0 or 1e-2 <= abs(value) < 1e4:
+        return f"{value:.6g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa} × {power_of_ten(int(exponent))}"
+
+
+def raise_powers(text: str) -> Markup:
+    """The text as HTML, its powers raised by the page: superscript letters are too small to read.
+
+    >>> raise_powers("10⁻⁸ < 1")
+    Markup('10<sup>−8</sup> &lt; 1')
+    """
+    lowered = re.sub(f"[{POWERS}]+", lambda match: f"<sup>{match[0]}</sup>", str(escape(text)))
+    return Markup(lowered.translate(str.maketrans(POWERS, DIGITS)))
+
+
+def power_of_ten(exponent: int) -> str:
+    """
+    >>> power_of_ten(-8)
+    '10⁻⁸'
+    """
+    return "10" + str(exponent).replace("-", "−").translate(str.maketrans(DIGITS, POWERS))
+
+
+def epsilon_name(epsilon: float) -> str:
+    """
+    >>> epsilon_name(36 / 255), epsilon_name(0.25)
+    ('36/255', '0.25')
+    """
+    return EPSILON_NAMES.get(epsilon, f"{epsilon:g}")
+
+
+def tiles(run: dict[str, Any], headline: float) -> list[dict[str, str]]:
+    """The headline numbers: name, value and a note on each."""
+    certified = run["certified_accuracy"]
+    radius = run["median_certified_radius"]
+    return [
+        _tile("Clean accuracy", f"{run['clean_accuracy']:.1%}", "of all test samples"),
+        _tile(
+            f"Certified at {epsilon_name(headline)}",
+            f"{certified[str(headline)]:.1%}",
+            f"right, and constant within ε = {headline:.4f}",
+        ),
+        _tile(
+            "Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"
+        ),
+        _tile("Certified radius", fixed(radius), "median of the right predictions"),
+        _tile(
+            "Unit-gradient error",
+            scientific(run["unit_gradient_error"]),
+            "largest deviation from norm 1",
+        ),
+        _tile("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),
+    ]
+
+
+def _tile(name: str, value: str, note: str) -> dict[str, str]:
+    return {"name": name, "value": value, "note": note}
+
+
+def promises(run: dict[str, Any]) -> list[dict[str, str]]:
+    """The promises: title, sentence, what was measured, and its value."""
+    ratio = next((row["value"] for row in run["checks"] if row["name"] == CLOSED_FORM), None)
+    values = {
+        "ratio": ratio,
+        "unit_gradient": run["unit_gradient_error"],
+        "upd": run["upd_error"],
+        "orthogonality": run["orthogonality_error"],
+    }
+    return [
+        {"title": title, "sentence": sentence, "measure": measure, "value": scientific(values[key])}
+        for key, title, sentence, measure in PROMISES
+    ]
+
+
+def accuracy_rows(run: dict[str, Any]) -> list[dict[str, str]]:
+    """The certified-accuracy table: name and decimal value of the radius, and the share."""
+    return [
+        {
+            "name": epsilon_name(float(key)),
+            "decimal": f"{float(key):.4f}",
+            "percent": percent(share),
+        }
+        for key, share in run["certified_accuracy"].items()
+    ]
+
+
+def check_rows(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The checks with titles, and numbers as text."""
+    rows = []
+    for check in run["checks"]:
+        title, sign = CHECKS.get(check["name"], (check["name"].replace("_", " "), ""))
+        bound = f"{sign} {scientific(check['bound'])}".strip()
+        rows.append(check | {"title": title, "value": scientific(check["value"]), "bound": bound})
+    return rows
+
+
+def layer_rows(run: dict[str, Any]) -> list[dict[str, str]]:
+    """The layers, with nine decimals: float32 weights deviate in the eighth."""
+    return [
+        {
+            "kind": layer["kind"],
+            "smallest": _singular_value(layer["smallest"]),
+            "largest": _singular_value(layer["largest"]),
+        }
+        for layer in run["layers"]
+    ]
+
+
+def _singular_value(value: float) -> str:
+    return "1" if value == 1.0 else f"{value:.9f}"
+
+
+def tightness(run: dict[str, Any]) -> str:
+    """How close the closed form comes to the certified radius, in one or two sentences."""
+    found = (
+        f"On {count(run['attacked_samples'])} test samples, the closed form and a search further "
+        f"along its ray found another label for {run['flipped_share']:.1%}."
+    )
+    ratio = run["median_distance_ratio"]
+    if ratio is None:
+        return found
+    return (
+        f"{found} In the median that point lies at {ratio:.4f} times the certified radius; at a "
+        "ratio of 1 the certificate is the exact distance to the decision boundary."
+    )
