@@ -42,7 +42,7 @@ TEXT_SIZE = 12
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
-def canvas(width: float = 460, height: float = 290, rows: int = 1) -> tuple[Figure, list[Axes]]:
+def canvas(width: float = 460.0, height: float = 290.0, rows: int = 1) -> tuple[Figure, list[Axes]]:
     """An empty figure, its size in points, with ``rows`` panels that share the x axis."""
     figure = Figure(
         figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH), layout="constrained"
@@ -66,7 +66,7 @@ def label(axes: Axes, x: str = "", y: str = "") -> None:
 
 def whole_ticks(axis: Axis, most: int = 7) -> None:
     """Place at most about ``most`` ticks on an axis, at whole numbers."""
-    axis.set_major_locator(MaxNLocator(most, integer=True))
+    axis.set_major_locator(MaxNLocator(most, integer=True, steps=[1, 2, 5, 10]))
 
 
 def percent_axis(axes: Axes) -> None:

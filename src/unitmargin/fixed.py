@@ -1,6 +1,6 @@
 """Layers without a trainable weight: the same object serves in training and in deployment."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -21,7 +21,7 @@ class FixedLayer(nn.Module):
         return {}
 
     @classmethod
-    def rebuild(cls, configuration: dict[str, Any], tensors: dict[str, Tensor]) -> Self:
+    def rebuild(cls, configuration: dict[str, Any], tensors: dict[str, Tensor]) -> "FixedLayer":
         """Inverse of ``configuration()`` and of the layer's state dictionary."""
         return cls(**configuration, **tensors)
 

@@ -13,7 +13,7 @@ kernel that is larger than the map; nothing is trimmed.
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Complex, Float
@@ -125,7 +125,7 @@ class CircularTransform(nn.Module):
         self.register_buffer("source", torch.tensor(source), persistent=False)
         self.register_buffer("conjugate", torch.tensor(conjugate), persistent=False)
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
             self.basis = self._basis().to(self.basis)
@@ -177,23 +177,47 @@ def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out 
     return Spectrum(real, torch.stack((pairs.real, pairs.imag), dim=1))
 
 
-def kernel_spectrum(kernel: Float[Tensor, "out in kh kw"], map_size: tuple[int, int]) -> Spectrum:
-    """Spectrum of ``conv2d`` with circular padding and this kernel, centred at (kh//2, kw//2).
+class KernelTransform(nn.Module):
+    """Spectrum of ``conv2d`` with circular padding, centred at ``(height // 2, width // 2)``.
 
-    Shapes: any kernel size on any map; a kernel larger than the map is wrapped.
-    Guarantee: equal to the explicit circular convolution to a few ulp of the kernel's dtype.
-    Cost: (S + 2 P) kh kw out in multiplications, independent of the batch.
+    Shapes: ``(out, in, height, width)`` to a :class:`Spectrum`; any kernel size on any map, a
+    kernel larger than the map is wrapped.
+    Guarantee: equal to the explicit circular convolution to a few ulp of the kernel's dtype. The
+    tables depend on the sizes alone and follow dtype and device like ``CircularTransform``'s.
+    Cost: (S + 2 P) height width out in multiplications, independent of the batch.
     """
-    outputs, inputs, height, width = kernel.shape
-    points = [(p - height // 2, q - width // 2) for p in range(height) for q in range(width)]
-    chosen = frequencies(*map_size)
-    taps = kernel.permute(2, 3, 0, 1).reshape(height * width, outputs * inputs)
-    real = _angles(chosen.real, points, map_size).cos().to(kernel)
-    angles = _angles(chosen.pairs, points, map_size)
-    pairs = torch.stack((angles.cos(), angles.sin()), dim=1).flatten(0, 1).to(kernel)
-    return Spectrum(
-        (real @ taps).view(-1, outputs, inputs), (pairs @ taps).view(-1, 2, outputs, inputs)
-    )
+
+    real: Tensor
+    pairs: Tensor
+
+    def __init__(self, kernel_size: tuple[int, int], map_size: tuple[int, int]) -> None:
+        super().__init__()
+        self.kernel_size, self.map_size = kernel_size, map_size
+        real, pairs = self._tables()
+        self.register_buffer("real", real.float(), persistent=False)
+        self.register_buffer("pairs", pairs.float(), persistent=False)
+
+    def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
+        height, width = self.kernel_size
+        points = [(p - height // 2, q - width // 2) for p in range(height) for q in range(width)]
+        chosen = frequencies(*self.map_size)
+        angles = _angles(chosen.pairs, points, self.map_size)
+        pairs = torch.stack((angles.cos(), angles.sin()), dim=1).flatten(0, 1)
+        return _angles(chosen.real, points, self.map_size).cos(), pairs
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        real, pairs = self._tables()
+        self.real, self.pairs = real.to(self.real), pairs.to(self.pairs)
+        return self
+
+    def forward(self, kernel: Float[Tensor, "out in kh kw"]) -> Spectrum:
+        outputs, inputs = kernel.shape[:2]
+        taps = kernel.permute(2, 3, 0, 1).reshape(-1, outputs * inputs)
+        return Spectrum(
+            (self.real @ taps).view(-1, outputs, inputs),
+            (self.pairs @ taps).view(-1, 2, outputs, inputs),
+        )
 
 
 def multiply(
@@ -205,10 +229,9 @@ def multiply(
     """
     batch, outputs = real.shape[1], spectrum.real.shape[1]
     product = pairs.flatten(1, 2) @ spectrum.pairs.flatten(1, 2).mT
-    product = product.view(pairs.shape[0], 2, batch, 2, outputs)
-    real_part = product[:, 0, :, 0] - product[:, 1, :, 1]
-    imaginary_part = product[:, 0, :, 1] + product[:, 1, :, 0]
-    return real @ spectrum.real.mT, torch.stack((real_part, imaginary_part), dim=1)
+    of_real, of_imaginary = product.view(pairs.shape[0], 2, batch, 2, outputs).unbind(1)
+    (aa, ab), (ba, bb) = of_real.unbind(2), of_imaginary.unbind(2)
+    return real @ spectrum.real.mT, torch.stack((aa - bb, ab + ba), dim=1)
 
 
 def convolve(

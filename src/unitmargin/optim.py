@@ -29,7 +29,8 @@ class ManifoldDescent(torch.optim.Optimizer):
     where s is ``lr * sqrt(rows) / sqrt(v)``, capped so that the spectral norm of the step is at
     most ``MAXIMUM_STEP``. Four products of the weight's size a step, nothing else.
 
-    Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``.
+    Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
+    ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
     Guarantee: ``max |X X^H - I| <= 1e-5`` after every step in float32, without accumulation, for
     a start on the manifold: the correction squares the error.
     Source: Ablin, Peyré and others on retractions; the tangent step with one cubic correction is
@@ -38,12 +39,13 @@ class ManifoldDescent(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
         lr: float,
         momentum: float = 0.9,
         decay: float = 0.99,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})
+        defaults = {"lr": lr, "momentum": momentum, "decay": decay, "paired": False}
+        super().__init__(parameters, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -54,8 +56,13 @@ class ManifoldDescent(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     self._move(parameter, group)
 
-    def _move(self, x: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[x]
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        """One step of one stack; scalars of the state are kept one a matrix."""
+        assert parameter.grad is not None  # the caller has looked
+        x, gradient = parameter, parameter.grad
+        if group["paired"]:
+            x, gradient = _to_complex(x), _to_complex(gradient)
+        state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32)
             state["momentum"] = torch.zeros_like(x)
@@ -63,7 +70,7 @@ class ManifoldDescent(torch.optim.Optimizer):
             state["vector"] = torch.ones_like(x[..., :1, :])
         state["step"] += 1
         count = float(state["step"])
-        state["momentum"].lerp_(x.grad, 1.0 - group["momentum"])
+        state["momentum"].lerp_(gradient, 1.0 - group["momentum"])
         moment = state["momentum"] / (1.0 - group["momentum"] ** count)
         direction = 0.5 * (moment - (x @ moment.mH) @ x)
         squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square()
@@ -72,8 +79,16 @@ class ManifoldDescent(torch.optim.Optimizer):
         size = group["lr"] * x.shape[-2] ** 0.5 / scale.sqrt()
         spectral, state["vector"] = spectral_norm(direction, state["vector"])
         size = torch.minimum(size, MAXIMUM_STEP / spectral.clamp_min(MOMENTUM_WARMUP))
-        moved = x - size[..., None, None] * direction
-        x.copy_(correct(moved))
+        moved = correct(x - size[..., None, None] * direction)
+        parameter.copy_(_to_paired(moved) if group["paired"] else moved)
+
+
+def _to_complex(paired: Tensor) -> Tensor:
+    return torch.complex(paired[:, 0], paired[:, 1])
+
+
+def _to_paired(matrices: Tensor) -> Tensor:
+    return torch.stack((matrices.real, matrices.imag), dim=1)
 
 
 def spectral_norm(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,8 +110,8 @@ def build_optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Adam for free parameters and ManifoldDescent for those on the manifold, from one call.
 
-    A layer declares the latter by a method ``manifold_parameters()``. The initial rate of each
-    group is kept under ``initial_lr`` for schedules.
+    A layer declares the latter by ``real_manifold_parameters()`` and
+    ``complex_manifold_parameters()``. The initial rate of each group is kept under ``initial_lr``.
 
     Example:
         >>> from unitmargin.models import UGNN
@@ -104,17 +119,16 @@ def build_optimizers(
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
-    on_manifold = [
-        parameter
-        for module in model.modules()
-        if hasattr(module, "manifold_parameters")
-        for parameter in module.manifold_parameters()  # type: ignore[operator]
-    ]
-    known = {id(parameter) for parameter in on_manifold}
-    free = [p for p in model.parameters() if id(p) not in known and p.numel()]
+    layers: list[Any] = [m for m in model.modules() if hasattr(m, "real_manifold_parameters")]
+    real = [p for layer in layers for p in layer.real_manifold_parameters()]
+    paired = [p for layer in layers for p in layer.complex_manifold_parameters()]
+    known = {id(parameter) for parameter in (*real, *paired)}
+    free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
     optimizers: list[torch.optim.Optimizer] = [torch.optim.Adam(free, lr=learning_rate)]
-    if on_manifold:
-        optimizers.append(ManifoldDescent(on_manifold, lr=manifold_rate))
+    groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
+    if known:
+        chosen = [group for group in groups if group["params"]]
+        optimizers.append(ManifoldDescent(chosen, lr=manifold_rate))
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["initial_lr"] = group["lr"]

@@ -24,7 +24,7 @@ MOST_POINTS = 500
 EDGE = 0.06
 """Empty border, as a share of the extent of points and discs."""
 
-WIDTH = 760
+WIDTH = 760.0
 FLATTEST = 0.4
 """Least height of the figure, as a share of its width."""
 
@@ -101,7 +101,7 @@ def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=_colour(index), label=name)
         for index, name in enumerate(classes[: len(CLASS_COLOURS)])
     ]
-    axes.legend(
+    key = axes.legend(
         handles=handles,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
@@ -111,6 +111,8 @@ def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
         fontsize=TEXT_SIZE,
         handletextpad=0.2,
     )
+    for text in key.get_texts():
+        text.set_parse_math(False)
 
 
 def _colour(index: int) -> str:

@@ -16,7 +16,7 @@ CHECKS = {
     "upd": ("The head's rows are 1 apart, pair by pair", "≤"),
     "unit_gradient": ("The gradient between any two logits has norm 1", "≤"),
     "closed_form_outside_radius": (
-        "No closed-form adversarial point lies inside its certified radius (distance / radius)",
+        "Every closed-form adversarial point lies outside its radius (ratio)",
         "≥",
     ),
     "stored_certificates": ("Certificates computed again agree with the stored ones", "≤"),
@@ -33,8 +33,8 @@ PROMISES = (
     (
         "unit_gradient",
         "Unitary gradient",
-        "Between any two classes, the difference of the logits changes by one for each unit of "
-        "distance, so that a margin can be read as a distance.",
+        "Between any two classes, the difference of the logits has a gradient of norm one almost "
+        "everywhere, so that a margin can be read as a distance.",
         "Largest deviation",
     ),
     (
@@ -56,6 +56,9 @@ PROMISES = (
 CLOSED_FORM = "closed_form_outside_radius"
 NOTHING = "none"
 
+SMALLEST_FIXED = 1e-3
+"""Below this, three decimals show at most one digit."""
+
 NEAR_ONE = 1e-3
 """A number closer to 1 is written as its deviation, which is what a promise is about."""
 
@@ -63,7 +66,8 @@ DIGITS, POWERS = "−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 def percent(share: float) -> str:
-    """
+    """A share as a percentage with two decimals.
+
     >>> percent(0.97214)
     '97.21%'
     """
@@ -71,15 +75,17 @@ def percent(share: float) -> str:
 
 
 def fixed(value: float | None) -> str:
+    """A radius or distance with three decimals; a power of ten where they would not show it.
+
+    >>> fixed(0.6481), fixed(0.00004), fixed(None)
+    ('0.648', '4.0 × 10⁻⁵', 'none')
     """
-    >>> fixed(0.6481), fixed(None)
-    ('0.648', 'none')
-    """
-    return NOTHING if value is None else f"{value:.3f}"
+    return scientific(value) if value is None or abs(value) < SMALLEST_FIXED else f"{value:.3f}"
 
 
 def count(number: int) -> str:
-    """
+    """A whole number with its thousands marked.
+
     >>> count(10000)
     '10,000'
     """
@@ -87,7 +93,8 @@ def count(number: int) -> str:
 
 
 def epochs(number: int) -> str:
-    """
+    """A number of epochs, in words.
+
     >>> epochs(1), epochs(60)
     ('1 epoch', '60 epochs')
     """
@@ -132,7 +139,8 @@ def raise_powers(text: str) -> Markup:
 
 
 def power_of_ten(exponent: int) -> str:
-    """
+    """Ten to a whole power, its exponent in superscript characters.
+
     >>> power_of_ten(-8)
     '10⁻⁸'
     """
@@ -140,7 +148,8 @@ def power_of_ten(exponent: int) -> str:
 
 
 def epsilon_name(epsilon: float) -> str:
-    """
+    """A radius as the field writes it.
+
     >>> epsilon_name(36 / 255), epsilon_name(0.25)
     ('36/255', '0.25')
     """
@@ -150,7 +159,7 @@ def epsilon_name(epsilon: float) -> str:
 def tiles(run: dict[str, Any], headline: float) -> list[dict[str, str]]:
     """The headline numbers: name, value and a note on each."""
     certified = run["certified_accuracy"]
-    radius = run["median_certified_radius"]
+    radius, mean = fixed(run["median_certified_radius"]), fixed(run["mean_certified_radius"])
     return [
         _tile("Clean accuracy", f"{run['clean_accuracy']:.1%}", "of all test samples"),
         _tile(
@@ -161,7 +170,7 @@ def tiles(run: dict[str, Any], headline: float) -> list[dict[str, str]]:
         _tile(
             "Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"
         ),
-        _tile("Certified radius", fixed(radius), "median of the right predictions"),
+        _tile("Median certified radius", radius, f"of the right predictions; mean {mean}"),
         _tile(
             "Unit-gradient error",
             scientific(run["unit_gradient_error"]),

@@ -17,7 +17,7 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     where orthogonal weights are; 1e-8 of the largest value near 0.
     """
     if matrices.numel() == 0:
-        return torch.empty(0, dtype=torch.float64)
+        return torch.empty(0, dtype=torch.float64, device=matrices.device)
     wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
     values: Tensor = torch.linalg.eigvalsh(wide @ wide.mH)
     return values.clamp_min(0.0).sqrt().flatten().sort().values

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import Spectrum, from_complex, kernel_spectrum
+from unitmargin.fourier import KernelTransform, Spectrum, from_complex
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
 
 INITIAL_SCALE = 0.3
@@ -61,7 +61,10 @@ class CayleyConv2d(OrthogonalConv2d):
         deviation = INITIAL_SCALE / (kernel_size * in_channels**0.5)
         kernel = torch.randn(out_channels, in_channels, kernel_size, kernel_size) * deviation
         self.raw = nn.Parameter(kernel)
+        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
 
     def spectrum(self) -> Spectrum:
-        free = kernel_spectrum(self.raw, self.transform.map_size)
+        free = self.kernel_transform(self.raw)
+        if self.transform.n_pairs == 0:
+            return Spectrum(cayley(free.real), free.pairs)
         return from_complex(cayley(free.real), cayley(free.complex_pairs()))

@@ -46,7 +46,8 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
     Shapes: ``rows <= columns``. Equal to the Q factor of a QR factorisation of the transpose,
     with positive diagonal.
     Guarantee: ``max |W W^T - I| <= 2e-6`` in float32 for a condition number up to 3 (the error
-    grows as the condition number squared times one ulp).
+    grows as the condition number squared times one ulp). First derivatives only: a second one
+    would take the triangular factor for a constant.
 
     Raises:
         torch.linalg.LinAlgError: the rows are dependent to working precision.

@@ -19,8 +19,11 @@ class ManifoldLinear(OrthogonalLinear):
     def weight(self) -> Float[Tensor, "out in"]:
         return self.raw
 
-    def manifold_parameters(self) -> list[nn.Parameter]:
+    def real_manifold_parameters(self) -> list[nn.Parameter]:
         return [self.raw]
+
+    def complex_manifold_parameters(self) -> list[nn.Parameter]:
+        return []
 
 
 class ManifoldConv2d(OrthogonalConv2d):
@@ -37,14 +40,18 @@ class ManifoldConv2d(OrthogonalConv2d):
         shape = (out_channels, in_channels)
         real = torch.randn(self.transform.n_real, *shape) * deviation
         pairs = torch.randn(self.transform.n_pairs, *shape, dtype=torch.complex64) * deviation
-        self.real = nn.Parameter(cayley(real).contiguous())
-        self.pairs = nn.Parameter(cayley(pairs).contiguous())
+        start = from_complex(cayley(real), cayley(pairs))
+        self.real = nn.Parameter(start.real.contiguous())
+        self.pairs = nn.Parameter(start.pairs.contiguous(), requires_grad=bool(pairs.numel()))
 
     def spectrum(self) -> Spectrum:
-        return from_complex(self.real, self.pairs)
+        return Spectrum(self.real, self.pairs)
 
-    def manifold_parameters(self) -> list[nn.Parameter]:
-        return [parameter for parameter in (self.real, self.pairs) if parameter.numel()]
+    def real_manifold_parameters(self) -> list[nn.Parameter]:
+        return [self.real]
+
+    def complex_manifold_parameters(self) -> list[nn.Parameter]:
+        return [self.pairs] if self.pairs.numel() else []
 
 
 def manifold_conv(

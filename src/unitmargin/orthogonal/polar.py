@@ -3,7 +3,7 @@ r"""The polar factor: the nearest matrix with orthonormal rows."""
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from torch import Tensor
 
 POLISH_RESIDUAL = 1e-14
@@ -47,7 +47,8 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     returned in the input's dtype.
     Guarantee: ``max |Q Q^T - I| <= 5e-7`` after rounding to float32, ``1e-13`` in float64, for
     every input; unique (and differentiable) where the rows are independent. Gradient: one
-    Sylvester equation, exact also at equal singular values.
+    Sylvester equation, exact also at equal singular values; first derivatives only, a second one
+    would take the singular vectors for constants.
 
     Raises:
         ValueError: more rows than columns.
@@ -67,7 +68,9 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     return q.to(raw.dtype)
 
 
-def polish(weight: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack rows columns"]:
+def polish(
+    weight: Inexact[Tensor, "*stack rows columns"],
+) -> Inexact[Tensor, "*stack rows columns"]:
     r"""Iterate :math:`X \leftarrow X + \tfrac12 (I - X X^H) X` in float64 until nothing is left.
 
     Real and complex stacks. For a matrix near the manifold this is the polar factor; it converges

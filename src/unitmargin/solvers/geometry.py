@@ -1,5 +1,7 @@
 """Vectors in batches of rows: norms, unit vectors, and points at a given distance on a ray."""
 
+import math
+
 import torch
 from jaxtyping import Float64
 from torch import Tensor
@@ -83,3 +85,16 @@ def ray_reach(
 def column(values: Float64[Tensor, " rows"]) -> Float64[Tensor, "rows 1"]:
     """One value a row, ready to scale rows."""
     return values[:, None]
+
+
+def linear_distance(
+    margin: Float64[Tensor, " rows"], gradient: Float64[Tensor, "rows features"]
+) -> Float64[Tensor, "rows 1"]:
+    """Signed distance to the zero of the linearised margin; 0 where the gradient vanishes."""
+    length = norm(gradient)
+    return torch.where(length > 0, column(margin) / length, 0.0)
+
+
+def cosine_decay(first: float, last: float, done: float) -> float:
+    """From ``first`` at ``done = 0`` to ``last`` at ``done = 1``, flat at both ends."""
+    return last + (first - last) * 0.5 * (1.0 + math.cos(math.pi * done))

@@ -61,6 +61,11 @@ class Problem:
     def n_classes(self) -> int:
         return self.margins.shape[1]
 
+    @property
+    def certified(self) -> bool:
+        """Whether Lipschitz constants are known."""
+        return self.evaluator.constants is not None
+
     def all_rows(self) -> Int64[Tensor, " batch"]:
         """Indices of all samples."""
         return torch.arange(len(self), device=self.start.device)
@@ -135,17 +140,17 @@ class Problem:
         return margin, value.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
     def pair_slopes(
-        self, points: Float64[Tensor, "rows features"], rows: Int64[Tensor, " rows"]
+        self,
+        points: Float64[Tensor, "rows features"],
+        rows: Int64[Tensor, " rows"],
+        classes: Int64[Tensor, "rows others"],
     ) -> tuple[Float64[Tensor, "rows others"], Float64[Tensor, "rows others features"]]:
-        """Margins against every other class and their gradients: classes - 1 backward passes.
-
-        Column k belongs to class ``(label + 1 + k) mod classes``.
-        """
+        """Margins against several classes and their gradients, one backward pass each."""
         probe = points.detach().clone().requires_grad_(True)
         gradients = []
         with torch.enable_grad():
             margins = pair_margins(self.evaluator.logits(probe), self.labels[rows])
-            values = margins.gather(1, self.other_classes(rows))
+            values = margins.gather(1, classes)
             for column in values.unbind(1):
                 (gradient,) = torch.autograd.grad(column.sum(), probe, retain_graph=True)
                 gradients.append(gradient.nan_to_num(0.0, 0.0, 0.0))
@@ -153,11 +158,6 @@ class Problem:
         self._count(self.n_backward, rows, len(gradients))
         self._record(points, rows, margins.detach().min(1).values)
         return values.detach(), torch.stack(gradients, dim=1)
-
-    def other_classes(self, rows: Int64[Tensor, " rows"]) -> Int64[Tensor, "rows others"]:
-        """All classes but the label, in cyclic order after it."""
-        offsets = torch.arange(1, self.n_classes, device=rows.device)
-        return (self.labels[rows][:, None] + offsets) % self.n_classes
 
     def _certified(self) -> Float64[Tensor, "batch classes"]:
         constants = self.evaluator.constants

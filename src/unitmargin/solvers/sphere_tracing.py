@@ -1,65 +1,109 @@
-"""experimental"""
-import math
+"""Polar sphere tracing: turn a ray towards the normal of the boundary while tracing its length."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
 import torch
-from unitmargin.solvers.geometry import column, inner, norm, ray_point, ray_reach, unit
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from unitmargin.solvers.geometry import (
+    column,
+    cosine_decay,
+    inner,
+    linear_distance,
+    norm,
+    ray_point,
+    unit,
+)
 from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.rays import nearest_classes, walk_out
+
+FIRST_OVERSHOOT, LAST_OVERSHOOT = 1e-3, 1e-7
+"""Relative outward move of each radius, so that a path crosses and does not only approach."""
+
+CEILING = 1.0 - 1e-5
+"""A path stays this far below the best radius found: only an improvement is worth a call."""
+
+ALIGNED = 1e-4
+"""Sine of the angle between ray and normal at which a path stops: the relative distance still to be
+gained is of the order of its square."""
+
+TOUCHING = 2e-3
+"""Relative depth behind the boundary up to which an aligned path stops; the bisection that follows
+every search does the rest."""
+
+OPTIMAL = 1.0 + 1e-7
+"""Ratio of the best distance to the certified bound at which nothing is left to gain."""
 
 
-def sphere_tracing(problem: Problem, *, steps=30, n_candidates=1, first_turn=0.3, last_turn=0.01,
-                   momentum=0.0, overall=True, newton=False, kkt=True, first_over=1e-3, last_over=1e-7,cap=1e-5, stop=0.0, decay="cos") -> None:
+def sphere_tracing(
+    problem: Problem,
+    *,
+    steps: int = 30,
+    n_candidates: int = 3,
+    first_turn: float = 0.3,
+    last_turn: float = 0.01,
+) -> None:
     rows = problem.all_rows()
-    rivals = problem.rivals()
-    for rank in range(min(n_candidates, problem.n_classes - 1)):
-        cls = rivals[:, rank]
-        keep = problem.lower_bounds[rows, cls] < problem.best_distance
-        trace(problem, rows[keep], None if (overall and rank == 0) else cls[keep], steps, first_turn, last_turn, momentum, newton, kkt, first_over, last_over, cap, stop, decay)
+    for classes in nearest_classes(problem, n_candidates).unbind(1):
+        bounds = problem.lower_bounds[rows, classes]
+        promising = (bounds < problem.best_distance).nonzero().squeeze(1)
+        if len(promising):
+            path = _begin(problem, promising, classes[promising])
+            _trace(problem, path, steps, first_turn, last_turn)
 
 
-def trace(problem, rows, classes, steps, first_turn, last_turn, momentum, newton, kkt, first_over, last_over, cap, stop, decay):
-    box = problem.box
-    start = problem.start[rows]
-    M, g = problem.slope(start, rows, classes)
-    u = unit(-g)
-    gn = norm(g)
-    lb = problem.lower_bounds[rows, classes] if classes is not None else problem.lower_bound()[rows]
-    r = torch.maximum(column(lb), torch.where(gn > 0, column(M) / gn, 0))
-    vel = torch.zeros_like(u)
-    for k in range(steps - 1):
-        f = k / max(steps - 2, 1)
-        if decay == "cos":
-            a = last_turn + (first_turn - last_turn) * 0.5 * (1 + math.cos(math.pi * f))
-        else:
-            a = first_turn * (last_turn / first_turn) ** f
-        over = first_over + (last_over - first_over) * f
-        p = ray_point(start, u, r, box)
-        M, g = problem.slope(p, rows, classes)
-        gn = norm(g)
-        h = unit(-g)
-        if box is not None and not kkt:
-            blocked = ((p <= box[0]) & (h < 0)) | ((p >= box[1]) & (h > 0))
-            h = unit(torch.where(blocked, 0, h))
-        if newton:
-            if box is None:
-                slope = -inner(g, u)
-                slope = torch.where(slope > 0.3 * gn, slope, gn)
-                step = column(M) / slope
-                r = r + torch.where(gn > 0, step, 0)
-            else:
-                free = (p > box[0]) & (p < box[1])
-                uf = torch.where(free, u, 0)
-                slope = -inner(g, uf)
-                full = gn*norm(uf)
-                slope = torch.where(slope > 0.3 * full, slope, full)
-                d = norm(p - start)
-                dt = column(M) / slope
-                # dr/dt = t |uf|^2 / r
-                t = ray_reach(start, u, r, box)
-                r = d + torch.where(slope > 0, dt * t * norm(uf)**2 / d, 0)
-        else:
-            r = r + torch.where(gn > 0, column(M) / gn, 0)
-        t_ = h - inner(h, u) * u
-        vel = momentum * vel + (1 - momentum) * t_
-        u = unit(u + a * vel)
-        r = r * (1 + over)
-        r = torch.minimum(r, column(problem.best_distance[rows]) * (1 - cap))
-        r = r.clamp_min(column(lb))
+@dataclass(frozen=True)
+class _Path:
+    """Rays from some samples towards the boundary with one class each; ``floor``: certified."""
+
+    rows: Int64[Tensor, " rows"]
+    classes: Int64[Tensor, " rows"]
+    direction: Float64[Tensor, "rows features"]
+    radius: Float64[Tensor, "rows 1"]
+    floor: Float64[Tensor, "rows 1"]
+
+    def keep(self, kept: Bool[Tensor, " rows"]) -> Self:
+        return replace(self, **{name: value[kept] for name, value in vars(self).items()})
+
+
+def _begin(problem: Problem, rows: Tensor, classes: Tensor) -> _Path:
+    margin, gradient = problem.slope(problem.start[rows], rows, classes)
+    floor = column(problem.lower_bounds[rows, classes])
+    radius = torch.maximum(floor, linear_distance(margin, gradient))
+    return _Path(rows, classes, -unit(gradient), radius, floor)
+
+
+def _trace(
+    problem: Problem, path: _Path, steps: int, first_turn: float, last_turn: float
+) -> None:
+    for step in range(steps - 1):
+        done = step / max(steps - 2, 1)
+        turn = cosine_decay(first_turn, last_turn, done)
+        overshoot = FIRST_OVERSHOOT + (LAST_OVERSHOOT - FIRST_OVERSHOOT) * done
+        path, finished = _advance(problem, path, turn, overshoot)
+        path = path.keep(~finished)
+        if len(path.rows) == 0:
+            return
+    empty = path.keep(torch.isinf(problem.best_distance[path.rows]))
+    walk_out(problem, empty.rows, empty.direction, empty.radius)
+
+
+def _advance(
+    problem: Problem, path: _Path, turn: float, overshoot: float
+) -> tuple[_Path, Bool[Tensor, " rows"]]:
+    """One evaluation, one turn and one new radius; and which rays are finished."""
+    points = ray_point(problem.start[path.rows], path.direction, path.radius, problem.box)
+    margin, gradient = problem.slope(points, path.rows, path.classes)
+    move = linear_distance(margin, gradient)
+    normal = -unit(gradient)
+    sideways = normal - inner(normal, path.direction) * path.direction
+    best = column(problem.best_distance[path.rows])
+    crossed = (best * CEILING**2 <= path.radius) & (move >= -TOUCHING * path.radius)
+    finished = crossed & (norm(sideways) <= ALIGNED)
+    finished |= best <= OPTIMAL * path.floor
+    radius = torch.minimum((path.radius + move) * (1.0 + overshoot), CEILING * best)
+    direction = unit(path.direction + turn * sideways)
+    following = replace(path, direction=direction, radius=torch.maximum(radius, path.floor))
+    return following, finished.squeeze(1)

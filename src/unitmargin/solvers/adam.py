@@ -1,0 +1,34 @@
+"""Adam with one independent state a row, for solvers that drop rows while they run."""
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
+"""The published averages of gradient and squared gradient."""
+
+FLOOR = 1e-8
+"""The published constant added to the root of the squared gradient."""
+
+
+class Adam:
+    """Running averages of gradients of the given shape; every row has made the same steps."""
+
+    def __init__(self, shape: Float64[Tensor, "rows features"]) -> None:
+        self.first, self.second = torch.zeros_like(shape), torch.zeros_like(shape)
+        self.steps = 0
+
+    def step(
+        self, gradient: Float64[Tensor, "rows features"], rate: float
+    ) -> Float64[Tensor, "rows features"]:
+        """The move that follows a gradient; its entries are about ``rate`` or smaller."""
+        self.steps += 1
+        self.first.lerp_(gradient, 1.0 - FIRST_DECAY)
+        self.second.lerp_(gradient.square(), 1.0 - SECOND_DECAY)
+        first = self.first / (1.0 - FIRST_DECAY**self.steps)
+        second = self.second / (1.0 - SECOND_DECAY**self.steps)
+        return -rate * first / (second.sqrt() + FLOOR)
+
+    def keep(self, kept: Bool[Tensor, " rows"]) -> None:
+        """Forget the other rows."""
+        self.first, self.second = self.first[kept], self.second[kept]

@@ -1,0 +1,97 @@
+"""The Cayley transform, and convolutions made of it."""
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from unitmargin.checks import gnp_error, jacobian, weight_singular_values
+from unitmargin.orthogonal.cayley import CayleyConv2d, cayley
+
+EXACTNESS = 1e-13
+"""The promise of the docstring in float64."""
+
+FLOAT32_PROMISE = 5e-6
+"""The promise of the docstring in float32."""
+
+DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
+
+MAPS = [(1, 1), (2, 2), (1, 7), (3, 5), (4, 6), (3, 3)]
+
+
+def residual(q: torch.Tensor) -> float:
+    return float((q @ q.mH - torch.eye(q.shape[-2], dtype=q.dtype)).abs().max())
+
+
+@given(st.integers(1, 8), st.integers(0, 6), st.floats(1e-3, 3.0), st.integers(0, 99))
+@example(1, 0, 1.0, 0)
+@example(8, 1, 3.0, 1)
+def test_rows_are_orthonormal(rows: int, extra: int, scale: float, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for dtype in DTYPES:
+        raw = scale * torch.randn(3, rows, rows + extra, generator=generator, dtype=dtype)
+        q = cayley(raw)
+        narrow = dtype in (torch.float32, torch.complex64)
+        assert (q.shape, q.dtype) == (raw.shape, dtype)
+        assert residual(q) <= (FLOAT32_PROMISE if narrow else EXACTNESS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_square_matrices_follow_the_formula(dtype: torch.dtype) -> None:
+    raw = torch.randn(4, 4, dtype=dtype)
+    skew = raw.mH - raw
+    eye = torch.eye(4, dtype=dtype)
+    expected = (torch.linalg.inv(eye + skew) @ (eye - skew)).mH
+    assert (cayley(raw[None])[0] - expected).abs().max() <= EXACTNESS
+
+
+def test_zero_gives_the_identity() -> None:
+    assert torch.equal(cayley(torch.zeros(1, 2, 3))[0], torch.eye(2, 3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("shape", [(2, 3, 3), (1, 2, 4)])
+def test_gradients(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    raw = torch.randn(shape, dtype=dtype, requires_grad=True)
+    assert torch.autograd.gradcheck(cayley, raw)
+
+
+@pytest.mark.parametrize("kernel_size", [1, 2, 3, 5])
+@pytest.mark.parametrize("map_size", MAPS)
+def test_the_explicit_jacobian_is_orthogonal(map_size: tuple[int, int], kernel_size: int) -> None:
+    layer = CayleyConv2d(3, 2, kernel_size, map_size).double()
+    assert gnp_error(layer, torch.randn(3, *map_size, dtype=torch.float64)) <= EXACTNESS
+
+
+@pytest.mark.parametrize("map_size", [*MAPS, (9, 8)])
+def test_the_jacobian_is_orthogonal_in_float32(map_size: tuple[int, int]) -> None:
+    layer = CayleyConv2d(2, 2, 3, map_size)
+    assert gnp_error(layer, torch.randn(2, *map_size)) <= FLOAT32_PROMISE
+
+
+@pytest.mark.parametrize("map_size", [(2, 2), (3, 5), (9, 8)])
+def test_it_is_a_convolution(map_size: tuple[int, int]) -> None:
+    """Shifting the input on the torus shifts the output."""
+    layer = CayleyConv2d(3, 3, 3, map_size).double()
+    x = torch.randn(2, 3, *map_size, dtype=torch.float64)
+    moved = layer(x.roll((1, 2), (2, 3)))
+    assert (moved - layer(x).roll((1, 2), (2, 3))).abs().max() <= EXACTNESS * 10
+
+
+@pytest.mark.parametrize("map_size", MAPS)
+def test_singular_values_by_frequency_are_those_of_the_jacobian(map_size: tuple[int, int]) -> None:
+    layer = CayleyConv2d(3, 2, 3, map_size).double()
+    frozen = layer.freeze()
+    frozen.real.mul_(0.9)
+    frozen.pairs.mul_(1.2)
+    matrix = jacobian(frozen, torch.zeros(3, *map_size, dtype=torch.float64))
+    expected = torch.linalg.svdvals(matrix).sort().values
+    values = weight_singular_values(frozen)
+    assert values is not None
+    assert values.shape == expected.shape
+    assert (values - expected).abs().max() <= 1e-12
+
+
+def test_the_map_is_fixed_at_construction() -> None:
+    with pytest.raises(ValueError, match="map size 4 x 6 .* got 6 x 4"):
+        CayleyConv2d(2, 2, 3, (4, 6))(torch.zeros(1, 2, 6, 4))

@@ -1,0 +1,259 @@
+"""The report step: three files that agree with the run folder and stand alone."""
+
+import json
+import math
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv
+from unitmargin.steps.certify import certify_run
+from unitmargin.steps.freeze import freeze_run
+from unitmargin.steps.report import report_run
+from unitmargin.steps.train import train_run
+from unitmargin.steps.verify import verify_run
+
+REFERENCES = ("src", "href", "data", "action", "poster", "srcset")
+
+
+class Page(HTMLParser):
+    """What a page refers to, which elements and ids it has, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.alternatives: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        named = {name: value or "" for name, value in attrs}
+        self.references += [named[name] for name in REFERENCES if name in named]
+        self.ids += [named["id"]] if "id" in named else []
+        self.alternatives += [named["alt"]] if tag == "img" else []
+        self.alternatives += [named["aria-label"]] if tag == "svg" else []
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def finished_run(path: Path, recipe: Recipe) -> RunFolder:
+    folder = RunFolder(path)
+    train_run(recipe, folder)
+    freeze_run(folder)
+    certify_run(folder)
+    verify_run(folder)
+    report_run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    recipe = Recipe(
+        "tiny digits",
+        DataOptions("digits", limit=200),
+        ModelOptions("dense_ugnn", options={"hidden": [32, 16]}),
+        TrainingOptions(epochs=4, batch_size=50, learning_rate=1e-2),
+        verify_samples=40,
+    )
+    return finished_run(tmp_path_factory.mktemp("digits"), recipe)
+
+
+@pytest.fixture(scope="module")
+def moons(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    recipe = Recipe(
+        "moons",
+        DataOptions("moons", limit=100),
+        ModelOptions("dense_ugnn", "scalar", {"hidden": [2, 2], "activation": "abs"}),
+        TrainingOptions(epochs=1, batch_size=50),
+        verify_samples=20,
+    )
+    return finished_run(tmp_path_factory.mktemp("moons"), recipe)
+
+
+def contents(folder: RunFolder) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(folder.report_json.read_text())
+    return content
+
+
+def test_numbers_agree_with_the_certificates(digits: RunFolder) -> None:
+    report, rows = contents(digits), read_csv(digits.certificates_file)
+    right = [float(row["radius"]) for row in rows if row["label"] == row["predicted"]]
+    assert report["samples"] == len(rows) == 200
+    assert report["clean_accuracy"] == pytest.approx(len(right) / len(rows), abs=1e-15)
+    assert list(report["certified_accuracy"]) == [str(epsilon) for epsilon in EPSILONS]
+    assert report["certified_accuracy"]["0.25"] > 0.0
+    for key, share in report["certified_accuracy"].items():
+        above = sum(radius > float(key) for radius in right)
+        assert share == pytest.approx(above / len(rows), abs=1e-15)
+    assert report["mean_certified_radius"] == pytest.approx(sum(right) / len(right))
+    middle = torch.tensor(right, dtype=torch.float64).quantile(0.5)
+    assert report["median_certified_radius"] == pytest.approx(float(middle))
+
+
+def test_numbers_agree_with_history_checks_and_model(digits: RunFolder) -> None:
+    report = contents(digits)
+    history, checks = digits.history(), json.loads(digits.checks_file.read_text())["checks"]
+    values = {check["name"]: check["value"] for check in checks}
+    assert report["unit_gradient_error"] == values["unit_gradient"]
+    assert report["upd_error"] == values["upd"]
+    assert report["orthogonality_error"] == values["orthogonality"]
+    assert report["checks"] == checks
+    assert report["passed"] == all(check["passed"] for check in checks)
+    assert report["verified_samples"] == 40
+    assert report["epochs"] == len(history) == 4
+    assert report["seconds_total"] == pytest.approx(sum(row["seconds"] for row in history))
+    assert report["seconds_per_epoch"] == pytest.approx(report["seconds_total"] / 4)
+    assert report["parameters"] == sum(
+        tensor.numel() for tensor in digits.frozen().state_dict().values()
+    )
+    assert report["torch"] == torch.__version__
+    assert report["hardware"]
+    assert (report["name"], report["model"], report["dataset"], report["classes"]) == (
+        "tiny digits",
+        "dense_ugnn",
+        "digits",
+        10,
+    )
+
+
+def test_input_space_is_named(digits: RunFolder, moons: RunFolder) -> None:
+    for folder, space in ((digits, "pixels in [0, 1]"), (moons, "the data's own units")):
+        assert contents(folder)["input_space"] == space
+        assert space in Page(folder.report_html.read_text()).text
+        assert space in folder.report_md.read_text()
+
+
+def test_attack_lands_outside_the_radius_and_close(digits: RunFolder) -> None:
+    report = contents(digits)
+    assert report["attacked_samples"] == 128
+    assert report["flipped_share"] > 0.9
+    assert 1.0 - 1e-9 < report["median_distance_ratio"] < 1.5
+
+
+def test_gallery_shows_right_and_wrong_with_points_outside_the_radius(digits: RunFolder) -> None:
+    gallery, rows = contents(digits)["gallery"], read_csv(digits.certificates_file)
+    assert len(gallery) == 8
+    assert [row["why"] for row in gallery].count("wrong") == 1
+    assert len({row["index"] for row in gallery}) == 8
+    for row in gallery:
+        stored = rows[row["index"]]
+        assert (row["label"], row["predicted"]) == (stored["label"], stored["predicted"])
+        assert row["radius"] == float(stored["radius"])
+        assert row["adversarial"] != row["predicted"]
+        assert row["distance"] is None or row["distance"] >= row["radius"] * (1.0 - 1e-9)
+    right = [row["radius"] for row in gallery if row["why"] != "wrong"]
+    assert right == sorted(right, reverse=True)
+
+
+@pytest.mark.parametrize("name", ["digits", "moons"])
+def test_page_stands_alone(name: str, request: pytest.FixtureRequest) -> None:
+    html = request.getfixturevalue(name).report_html.read_text()
+    page = Page(html)
+    outside = [item for item in page.references if not item.startswith(("#", "data:image/png;"))]
+    assert outside == []
+    assert "http:" not in html
+    assert "https:" not in html
+    assert "@import" not in html
+    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+    assert len(page.ids) == len(set(page.ids))
+    targets = {item[1:] for item in page.references if item.startswith("#")}
+    assert targets <= set(page.ids)
+    assert all(page.alternatives)
+
+
+@pytest.mark.parametrize("name", ["digits", "moons"])
+def test_no_file_holds_a_number_that_is_none(name: str, request: pytest.FixtureRequest) -> None:
+    folder: RunFolder = request.getfixturevalue(name)
+    for text in (folder.report_md.read_text(), Page(folder.report_html.read_text()).text):
+        assert "nan" not in text.lower().split()
+        assert "inf" not in text.lower().split()
+    json.loads(folder.report_json.read_text(), parse_constant=pytest.fail)
+
+
+def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
+    report, page = contents(digits), Page(digits.report_html.read_text())
+    markdown = digits.report_md.read_text()
+    for text in (page.text, markdown):
+        for share in report["certified_accuracy"].values():
+            assert f"{share:.2%}" in text
+        assert "36/255" in text
+        assert 'name = "tiny digits"' in text
+        for row in report["gallery"]:
+            assert f"{row['radius']:.3f}" in text
+    assert page.tags.count("img") == 3 * 8
+    assert page.tags.count("svg") == 5
+    assert "All 5 checks passed" in page.text
+
+
+def test_points_of_the_plane_get_regions_and_no_images(moons: RunFolder) -> None:
+    page = Page(moons.report_html.read_text())
+    assert page.tags.count("img") == 0
+    assert page.tags.count("svg") == 6
+    assert "Decision regions" in page.text
+    assert any("Decision regions of 2 classes" in text for text in page.alternatives)
+    assert contents(moons)["input_scale"] != 1.0
+
+
+def copied(folder: RunFolder, path: Path) -> RunFolder:
+    shutil.copytree(folder.path, path / "run")
+    return RunFolder(path / "run")
+
+
+def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Path) -> None:
+    folder = copied(digits, tmp_path)
+    content = json.loads(folder.checks_file.read_text())
+    broken = {"passed": False, "value": math.inf, "detail": "sample <7> is broken"}
+    content["checks"][-1] |= broken
+    folder.checks_file.write_text(json.dumps(content))
+    report_run(folder)
+    html = folder.report_html.read_text()
+    assert "1 of 5 checks failed" in html
+    assert "sample &lt;7&gt; is broken" in html
+    assert "FAILED" in folder.report_md.read_text()
+    assert contents(folder)["passed"] is False
+    assert contents(folder)["checks"][-1]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("history.csv", "unitmargin train"),
+        ("model.safetensors", "unitmargin freeze"),
+        ("certificates.csv", "unitmargin certify"),
+        ("checks.json", "unitmargin verify"),
+    ],
+)
+def test_missing_file_names_the_command(
+    file: str, command: str, digits: RunFolder, tmp_path: Path
+) -> None:
+    folder = copied(digits, tmp_path)
+    before = folder.report_html.read_bytes()
+    (folder.path / file).unlink()
+    with pytest.raises(RunError, match=command):
+        report_run(folder)
+    assert folder.report_html.read_bytes() == before
+
+
+def test_certificates_of_other_data_are_refused(digits: RunFolder, tmp_path: Path) -> None:
+    folder = copied(digits, tmp_path)
+    lines = folder.certificates_file.read_text().splitlines()
+    folder.certificates_file.write_text("\n".join(lines[:-1]) + "\n")
+    with pytest.raises(RunError, match=r"certify .* again"):
+        report_run(folder)
+
+
+@pytest.mark.parametrize("text", ["{}", "not JSON", '{"checks": [], "samples": 1}'])
+def test_damaged_checks_are_refused(text: str, digits: RunFolder, tmp_path: Path) -> None:
+    folder = copied(digits, tmp_path)
+    folder.checks_file.write_text(text)
+    with pytest.raises(RunError, match=r"verify .* again"):
+        report_run(folder)

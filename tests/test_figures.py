@@ -1,0 +1,81 @@
+"""Figures: SVG that stands alone, follows the page's theme, and survives extreme data."""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from unitmargin.drawing import THEME
+from unitmargin.figures import (
+    accuracy_curve,
+    certified_curve,
+    gradient_norm_histogram,
+    loss_curve,
+    margin_histogram,
+)
+
+HISTORY = [
+    {"epoch": float(epoch), "loss": 2.0 / epoch, "clean_accuracy": 0.9, "certified_accuracy": 0.8}
+    for epoch in range(1, 5)
+]
+RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
+TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
+
+FIGURES: dict[str, Callable[[], str]] = {
+    "certified": lambda: certified_curve(RADII, 4, TABLE),
+    "none right": lambda: certified_curve(RADII[:0], 4, {0.0: 0.0, 0.25: 0.0}),
+    "loss": lambda: loss_curve(HISTORY),
+    "loss of one epoch": lambda: loss_curve(HISTORY[:1]),
+    "accuracy": lambda: accuracy_curve(HISTORY, "36/255"),
+    "gradients": lambda: gradient_norm_histogram(1.0 + 1e-8 * torch.randn(9, 3).double()),
+    "exact gradients": lambda: gradient_norm_histogram(torch.ones(9, 3)),
+    "gradients far off": lambda: gradient_norm_histogram(torch.rand(9, 3)),
+    "margins": lambda: margin_histogram(RADII, torch.tensor([True, True, False])),
+    "all wrong": lambda: margin_histogram(RADII, torch.zeros(3, dtype=torch.bool)),
+    "margins of zero": lambda: margin_histogram(0.0 * RADII, torch.ones(3, dtype=torch.bool)),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_svg_is_well_formed_named_and_alone(name: str) -> None:
+    figure = FIGURES[name]()
+    root = ElementTree.fromstring(figure)
+    assert root.tag == "svg"
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"].endswith(".")
+    assert "width" not in root.attrib
+    assert "http" not in figure
+    assert "nan" not in figure.lower()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_same_figure_gives_the_same_text(name: str) -> None:
+    torch.manual_seed(0)
+    first = FIGURES[name]()
+    torch.manual_seed(0)
+    assert FIGURES[name]() == first
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_theme_colours_are_left_to_the_page(name: str) -> None:
+    figure = FIGURES[name]()
+    assert not [colour for colour in THEME if colour in figure]
+    assert "var(--muted)" in figure
+    assert "#000000" not in figure
+
+
+def test_certified_curve_describes_its_marks() -> None:
+    label = ElementTree.fromstring(certified_curve(RADII, 4, TABLE)).attrib["aria-label"]
+    assert "75.0% at 0, 50.0% at 0.25" in label
+
+
+def test_deviations_far_below_one_have_their_own_unit() -> None:
+    assert "in units of 1e-8" in gradient_norm_histogram(1.0 + torch.tensor([[3e-8]]).double())
+    assert "in units of 1e-1" in gradient_norm_histogram(torch.tensor([[1.25]]))
+
+
+def test_margins_are_counted_by_right_and_wrong() -> None:
+    figure = margin_histogram(RADII, torch.tensor([True, True, False]))
+    assert "2 right" in figure
+    assert "1 wrong" in figure

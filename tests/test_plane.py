@@ -1,0 +1,41 @@
+"""The plane: regions of every class, discs of the exhibits."""
+
+import xml.etree.ElementTree as ElementTree
+
+import torch
+
+from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.gallery import Exhibit
+from unitmargin.plane import decision_regions
+
+POINTS = torch.tensor([[-1.0, 0.0], [1.0, 0.5], [0.25, 0.0]])
+LABELS = torch.tensor([0, 1, 0])
+
+
+def half_planes(classes: tuple[str, str]) -> FrozenNetwork:
+    weight = torch.tensor([[-0.5, 0.0], [0.5, 0.0]])
+    return FrozenNetwork([Dense(weight, torch.zeros(2))], (2,), classes)
+
+
+def exhibit(row: int, predicted: str) -> Exhibit:
+    point = POINTS[row].double()
+    boundary = point * torch.tensor([0.0, 1.0])
+    distance = float(point[0].abs())
+    return Exhibit(row, "typical radius", "a", predicted, "b", distance, distance, point, boundary)
+
+
+def test_regions_and_names_are_drawn_and_named() -> None:
+    exhibits = [exhibit(0, "a"), exhibit(2, "b")]
+    figure = decision_regions(half_planes(("a", "$b$ < c")), POINTS, LABELS, exhibits)
+    root = ElementTree.fromstring(figure)
+    assert "2 certified discs" in root.attrib["aria-label"]
+    assert "$b$ &lt; c" in figure
+    assert "var(--wrong)" in figure
+    assert "http" not in figure
+
+
+def test_a_class_that_is_never_predicted_has_no_region() -> None:
+    network = FrozenNetwork(
+        [Dense(torch.zeros(2, 2), torch.tensor([1.0, 0.0]))], (2,), ("always", "never")
+    )
+    assert ElementTree.fromstring(decision_regions(network, POINTS, LABELS, [])).tag == "svg"

@@ -1,0 +1,33 @@
+"""Words: every documented example, and numbers at the edges."""
+
+import doctest
+
+import pytest
+
+from unitmargin import wording
+
+
+def test_examples() -> None:
+    assert doctest.testmod(wording).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "none"),
+        (0.0, "0"),
+        (1.0, "1"),
+        (9.96e-8, "1.0 × 10⁻⁷"),
+        (1.0 - 2.0**-52, "1 − 2.2 × 10⁻¹⁶"),
+        (12345678.0, "1.2 × 10⁷"),
+        (-0.5, "-0.5"),
+    ],
+)
+def test_scientific(value: float | None, text: str) -> None:
+    assert wording.scientific(value) == text
+
+
+def test_an_unknown_check_keeps_its_name() -> None:
+    check = {"name": "new_promise", "passed": True, "value": 0.5, "bound": 1.0, "detail": ""}
+    (row,) = wording.check_rows({"checks": [check]})
+    assert (row["title"], row["value"], row["bound"]) == ("new promise", "0.5", "1")
