@@ -58,7 +58,9 @@ class Radial(FixedLayer):
         return norm
 
 
-def affine(dtype: torch.dtype = torch.float64, classes: int = 5, features: int = 7) -> ExactClassifier:
+def affine(
+    dtype: torch.dtype = torch.float64, classes: int = 5, features: int = 7
+) -> ExactClassifier:
     r"""Multi-class affine classifier with general rows.
 
     Its regions are intersections of half-spaces, so

@@ -55,7 +55,9 @@ def test_max_pool_takes_the_maximum_of_disjoint_windows() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1, 3, 4), (1, 1, 4, 3), (1, 1, 1, 2)])
 def test_max_pool_refuses_windows_that_would_overlap(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=f"multiple of 2 on both sides, got {shape[2]} x {shape[3]}"):
+    with pytest.raises(
+        ValueError, match=f"multiple of 2 on both sides, got {shape[2]} x {shape[3]}"
+    ):
         MaxPool(2)(torch.zeros(shape))
 
 

@@ -101,20 +101,32 @@ def test_the_simplex_is_regular_and_centred(classes: int) -> None:
     assert points.sum(0).abs().max() <= EXACTNESS
 
 
-@pytest.mark.parametrize("deviation", [0.0, 0.01])
 @pytest.mark.parametrize("classes", CLASSES)
 @pytest.mark.parametrize("name", ["bounded", "simplex"])
-def test_pair_distances_are_one(name: str, classes: int, deviation: float) -> None:
-    head = moved(HEADS[name](features_for(classes), classes), deviation)
+def test_pair_distances_are_one(name: str, classes: int) -> None:
+    head = moved(HEADS[name](features_for(classes), classes), 0.01)
     with torch.no_grad():
         weight = head.weight()
     assert weight.dtype == torch.float32
     assert upd_error(weight) <= UPD_PROMISE
 
 
-@pytest.mark.parametrize("deviation", [0.0, 0.01, 0.05, 0.3])
-@pytest.mark.parametrize("classes", [2, 10, 43, 100])
-def test_pair_distances_of_lbfgs_are_one_from_any_start(classes: int, deviation: float) -> None:
+@pytest.mark.parametrize("deviation", [0.0, 0.1])
+@pytest.mark.parametrize("classes", CLASSES[:-1])
+@pytest.mark.parametrize("name", ["bounded", "simplex"])
+def test_pair_distances_are_one_at_the_start_and_far_from_it(
+    name: str, classes: int, deviation: float
+) -> None:
+    head = moved(HEADS[name](features_for(classes), classes), deviation)
+    with torch.no_grad():
+        assert upd_error(head.weight()) <= UPD_PROMISE
+
+
+@pytest.mark.parametrize(
+    ("classes", "deviation"),
+    [(2, 0.3), (10, 0.0), (10, 0.01), (10, 0.05), (10, 0.3), (43, 0.3), (100, 0.0), (100, 0.05)],
+)
+def test_pair_distances_of_lbfgs_are_one_from_near_and_far(classes: int, deviation: float) -> None:
     head = moved(LbfgsUPD(features_for(classes), classes), deviation)
     with torch.no_grad():
         assert upd_error(head.weight()) <= UPD_PROMISE
@@ -144,7 +156,7 @@ def converged_torch_lbfgs(raw: Tensor) -> Tensor:
     """The paper's listing in float64, run until nothing moves."""
     rows = raw.double().clone().requires_grad_(True)
     optimizer = torch.optim.LBFGS(
-        [rows], max_iter=200, tolerance_grad=1e-12, tolerance_change=0.0, history_size=10
+        [rows], max_iter=60, tolerance_grad=1e-12, tolerance_change=0.0, history_size=10
     )
 
     def closure() -> Tensor:
@@ -157,8 +169,8 @@ def converged_torch_lbfgs(raw: Tensor) -> Tensor:
     return rows.detach()
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("deviation", [0.0, 0.01, 0.02])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("deviation", [0.01, 0.02])
 def test_simplex_is_the_converged_lbfgs_projection(deviation: float, seed: int) -> None:
     torch.manual_seed(seed)
     head = moved(SimplexUPD(512, 10), deviation)
@@ -182,7 +194,8 @@ def test_simplex_is_the_nearest_upd_matrix() -> None:
 
 def test_the_gradient_of_lbfgs_is_that_of_its_steps() -> None:
     raw = (simplex(4, torch.float64) + 0.1 * torch.randn(4, 3)).requires_grad_(True)
-    assert torch.autograd.gradcheck(lambda rows: lbfgs_projection(rows, 12), raw)
+    for steps in (1, 5, 30):
+        assert torch.autograd.gradcheck(lambda rows, n=steps: lbfgs_projection(rows, n), raw)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.001, 0.01, 0.05])
@@ -191,8 +204,8 @@ def test_the_gradient_of_lbfgs_stays_near_that_of_the_projection(
     classes: int, deviation: float
 ) -> None:
     """An unrolled iteration that goes on after convergence multiplies gradients by 1e10."""
-    head = moved(LbfgsUPD(512, classes), deviation)
-    direction = torch.randn(classes, 512)
+    head = moved(LbfgsUPD(64, classes), deviation)
+    direction = torch.randn(classes, 64)
     (mine,) = torch.autograd.grad((head.weight() * direction).sum(), head.raw)
     (exact,) = torch.autograd.grad((projection(head.raw) * direction).sum(), head.raw)
     assert (mine - exact).norm() <= 0.1 * exact.norm()

@@ -33,19 +33,21 @@ def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> N
     os.replace(aside, path)
 
 
-def write_weights(path: Path, model: nn.Module) -> None:
-    """Write a state dictionary; the file appears whole or not at all."""
-    _save(path, dict(model.state_dict()), {})
+def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:
+    """Write a state dictionary and its origin; the file appears whole or not at all."""
+    _save(path, dict(model.state_dict()), provenance)
 
 
-def read_weights(path: Path, model: nn.Module) -> None:
-    """Load a state dictionary written by :func:`write_weights` into the model.
+def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
+    """Load a state dictionary written by :func:`write_weights`; returns its origin.
 
     Raises:
         ValueError: damaged file, or tensors that are not the model's.
     """
     try:
         model.load_state_dict(load_file(str(path)))
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {})
     except (SafetensorError, OSError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
 

@@ -135,14 +135,25 @@ def hardware() -> str:
                 break
     except OSError:
         pass
-    words = f"{name}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    words = f"{name}, {threads} thread{'s' if threads > 1 else ''}"
     return f"{words}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else words
 
 
 def commit() -> str:
-    """Short hash of the source tree's commit, or the empty string outside a repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    """Short hash of the source tree's commit; empty if the package is not in a repository."""
+    file = Path(__file__)
+    git = ["git", "-C", str(file.parent)]
+    # An installed package may lie inside somebody else's repository without belonging to it.
+    commands = (["ls-files", "--error-unmatch", file.name], ["rev-parse", "--short", "HEAD"])
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        for command in commands:
+            done = subprocess.run([*git, *command], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def provenance() -> dict[str, str]:
+    """Where and with what a network was trained; kept with its weights."""
+    return {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}

@@ -66,7 +66,9 @@ def test_gradients() -> None:
 def test_rows_whose_sums_hide_the_largest_direction(ratio: float) -> None:
     """The largest singular vectors are at right angles to all-ones vectors, on both sides."""
     left = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / 2**0.5
-    right = torch.tensor([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], dtype=torch.float64) / 2**0.5
+    right = (
+        torch.tensor([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], dtype=torch.float64) / 2**0.5
+    )
     raw = ((left * torch.tensor([ratio, 1.0], dtype=torch.float64)) @ right).float()
     weight = bjorck(raw)
     assert (weight @ weight.mT - torch.eye(2)).abs().max() <= FLOAT32_PROMISE

@@ -69,6 +69,14 @@ class Samples:
         """Return the same samples on `device`."""
         return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
 
+    def spread(self, count: int) -> Int64[Tensor, " count"]:
+        """Positions of `count` samples spread evenly, or of all if fewer.
+
+        Image folders are sorted by class; this way every class has its share.
+        """
+        count = min(count, len(self))
+        return torch.linspace(0, len(self) - 1, count, dtype=torch.float64).long()
+
     def take(self, limit: int) -> "Samples":
         """Return the first `limit` samples of a fixed shuffled order, or all of them if fewer.
 

@@ -3,6 +3,7 @@ from unitmargin.solvers.geometry import linear_distance, unit
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import walk_out
 
+
 def closed_form(problem):
     rows = problem.all_rows()
     classes = problem.rivals()[:, 0]

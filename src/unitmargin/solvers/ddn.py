@@ -1,26 +1,105 @@
-import torch
-from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, norm, unit
-from unitmargin.solvers.problem import Problem, pair_margins, select
+"""Decoupled direction and norm: the step sets the direction, success or failure the radius."""
 
-def ddn(problem: Problem, *, loss="cross_entropy", steps=100, temperature=1.0, decay=0.05, first_step=None, last_step=.01):
-    rows = problem.all_rows()
-    x = problem.start
-    if loss == "margin":
-        def objective(logits, rows): return select(pair_margins(logits, problem.labels[rows]), None)
-    else:
-        def objective(logits, rows): return -torch.nn.functional.cross_entropy(temperature * logits, problem.labels[rows], reduction="none")
-    move = torch.zeros_like(x)
-    radius = torch.ones_like(x[:, :1])
-    scale = torch.ones_like(radius)
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, unit
+from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.rays import first_slope
+
+LOSSES = ("cross_entropy", "margin")
+
+LAST_STEP = 0.01
+"""Length of the last step in units of the first, as published."""
+
+FIRST_STEPS = {"cross_entropy": 1.0, "margin": 0.2}
+"""Published length of the first step, in input units; and a fraction of the linearised distance."""
+
+
+def ddn(
+    problem: Problem,
+    *,
+    loss: str = "cross_entropy",
+    steps: int = 100,
+    temperature: float = 1.0,
+    decay: float = 0.05,
+    first_step: float | None = None,
+) -> None:
+    r"""Decoupled direction and norm, with the published loss or with the margin.
+
+    .. math:: \delta \leftarrow r\,
+        \frac{\delta - a\,\nabla J / \|\nabla J\|}{\|\delta - a\,\nabla J / \|\nabla J\|\|},
+        \quad r \leftarrow r (1 \mp \gamma)
+
+    r shrinks where :math:`x + \delta` is adversarial and grows where it is not; a decays along a
+    cosine to 1 % of its start. Nothing is rounded to a pixel grid.
+
+    Args:
+        loss: ``cross_entropy`` descends the log-likelihood of the label, as published, from
+            r = 1 with first step 1 in input units: the solver behind the paper's box-constrained
+            column. ``margin`` descends the margin, from the certified distance (else the
+            linearised one to the nearest class) with a first step of 0.2 of it.
+        steps: evaluations.
+        temperature: factor on the logits before the cross-entropy.
+        decay: gamma.
+        first_step: replaces the default above.
+
+    Guarantee: ``margin``: within 1 % of the true distance on the closed-form classifiers of the
+    tests. ``cross_entropy`` has none: where softmax is nearly flat its gradient points away from
+    the *average* of the other classes, and it exceeds the minimum by up to
+    :math:`\sqrt{2 (C - 1) / C}` on a UGNN (1.34 for C = 10, 1 for C = 2).
+    Raises: ValueError for another loss, or a temperature with the margin.
+    Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
+    classes at the start, with the margin and without certified distances).
+    Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
+
+    Example:
+        >>> from unitmargin.solvers import minimal_perturbation
+        >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "ddn")
+        >>> print(f"{abs(float(found.distance) - 2**0.5):.0e}")
+        1e-06
+    """
+    _check(loss, temperature)
+    start = problem.start
+    move, radius = torch.zeros_like(start), torch.ones_like(start[:, :1])
+    scale = radius
+    first = FIRST_STEPS[loss] if first_step is None else first_step
     for step in range(steps):
-        margin, _, gradient = problem.descend(x + move, rows, objective)
         if step == 0 and loss == "margin":
-            radius = torch.maximum(column(problem.lower_bound()), linear_distance(margin, gradient))
-            scale = radius
+            margin, gradient = first_slope(problem)
+            bound = column(problem.lower_bound())
+            scale = radius = torch.maximum(bound, linear_distance(margin, gradient))
         else:
-            crossed = column(margin <= -problem.tolerance)
-            radius = radius * torch.where(crossed, 1 - decay, 1 + decay) if step else radius
-        fs = first_step or (1.0 if loss == "cross_entropy" else 0.4)
-        move = move - scale * cosine_decay(fs, last_step*fs, step / max(steps - 1, 1)) * unit(gradient)
-        move = radius * unit(move)
-        move = problem.clamp(x + move) - x
+            crossed, gradient = _evaluate(problem, start + move, loss, temperature)
+            radius = radius * torch.where(crossed, 1.0 - decay, 1.0 + decay)
+        length = scale * cosine_decay(first, LAST_STEP * first, step / max(steps - 1, 1))
+        move = radius * unit(move - length * unit(gradient))
+        move = problem.clamp(start + move) - start
+
+
+def _evaluate(
+    problem: Problem, points: Float64[Tensor, "batch features"], loss: str, temperature: float
+) -> tuple[Tensor, Float64[Tensor, "batch features"]]:
+    """Whether each point is adversarial, as a column, and the gradient to be descended."""
+    if loss == "margin":
+        margin, gradient = problem.slope(points, problem.all_rows())
+    else:
+
+        def likelihood(logits: Tensor, rows: Tensor) -> Tensor:
+            scores = torch.log_softmax(temperature * logits, dim=1)
+            return scores.gather(1, problem.labels[rows, None]).squeeze(1)
+
+        margin, _, gradient = problem.descend(points, problem.all_rows(), likelihood)
+    return column(margin <= -problem.tolerance), gradient
+
+
+def _check(loss: str, temperature: float) -> None:
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}; choose one")
+    if loss == "margin" and temperature != 1.0:
+        raise ValueError(
+            f"temperature must be 1 with loss='margin', got {temperature}; the margin's direction "
+            "does not depend on it, drop it"
+        )

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 from unitmargin.solvers.geometry import column
-from unitmargin.solvers.problem import Problem, outside
+from unitmargin.solvers.problem import Problem, outside_entries
 
 PUSHES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 """Relative outward moves tried on a point that float64 does not confirm; float32 evaluations err by
@@ -45,7 +45,7 @@ def confirm(
     """Evaluate ``x + move`` in float64; whether it is adversarial, finite and in the box."""
     points = problem.clamp(problem.start[rows] + moves)
     margins = problem.margin(points, rows, wide=True)
-    return (margins <= -problem.tolerance[rows]) & ~outside(points, problem.box)
+    return (margins <= -problem.tolerance[rows]) & ~outside_entries(points, problem.box).any(1)
 
 
 def bisect(

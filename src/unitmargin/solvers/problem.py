@@ -203,8 +203,10 @@ def margin_tolerance(logits: Float64[Tensor, "rows classes"]) -> Float64[Tensor,
     return MARGIN_TOLERANCE * logits.abs().max(1).values.clamp_min(1.0)
 
 
-def outside(points: Float64[Tensor, "rows features"], box: Box | None) -> Bool[Tensor, " rows"]:
-    """Whether any entry leaves the box."""
+def outside_entries(
+    points: Float64[Tensor, "rows features"], box: Box | None
+) -> Bool[Tensor, "rows features"]:
+    """Which entries leave the box."""
     if box is None:
-        return torch.zeros(len(points), dtype=torch.bool, device=points.device)
-    return ((points < box[0]) | (points > box[1])).any(1)
+        return torch.zeros_like(points, dtype=torch.bool)
+    return (points < box[0]) | (points > box[1])

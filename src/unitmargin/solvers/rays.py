@@ -1,7 +1,7 @@
-"""Searches along straight rays, and the order in which other classes are tried."""
+"""Where to look first: the nearest class by linearisation, and searches outward on straight rays."""
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from unitmargin.solvers.geometry import ray_point
@@ -14,13 +14,12 @@ WALK = (0.0, *(1e-3 * 2.0**doubling for doubling in range(14)))
 """Relative outward moves of a walk that starts at a good guess; the last one reaches 9 times it."""
 
 
-def nearest_classes(
-    problem: Problem, n_candidates: int
-) -> Int64[Tensor, "batch candidates"]:
+def nearest_classes(problem: Problem, n_candidates: int) -> Int64[Tensor, "batch candidates"]:
     """The other classes whose boundaries are likely to be nearest, nearest first.
 
     Ordered by certified distance where constants are known. Otherwise the ten classes of smallest
-    margin are ordered by linearised distance, one backward pass each.
+    margin are ordered by linearised distance, one backward pass each: the margin alone is a poor
+    guide where gradients of different classes differ in length.
     """
     n_candidates = min(n_candidates, problem.n_classes - 1)
     ranked = problem.rivals()
@@ -32,6 +31,14 @@ def nearest_classes(
     distances = torch.where(lengths > 0, margins / lengths, torch.inf)
     order = distances.argsort(dim=1, stable=True)[:, :n_candidates]
     return ranked.gather(1, order)
+
+
+def first_slope(
+    problem: Problem,
+) -> tuple[Float64[Tensor, " batch"], Float64[Tensor, "batch features"]]:
+    """Margin at the start against the class that is likely to be nearest, and its gradient."""
+    classes = nearest_classes(problem, 1)[:, 0]
+    return problem.slope(problem.start, problem.all_rows(), classes)
 
 
 def walk_out(

@@ -51,7 +51,6 @@ def freeze(
     figures = audit(frozen)
     frozen.facts |= {
         "dtype": str(dtype).removeprefix("torch."),
-        "torch": torch.__version__,
         "orthogonality_error": figures.orthogonality_error,
         "upd_error": figures.upd_error,
         "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
@@ -74,8 +73,9 @@ def freeze_run(folder: RunFolder) -> str:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {recipe.dtype!r}")
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
-    read_weights(folder.require(folder.weights_file, "train RECIPE"), model)
+    origin = read_weights(folder.require(folder.weights_file, "train RECIPE"), model)
     frozen = freeze(model, DTYPES[recipe.dtype], dataset.classes)
+    frozen.facts |= origin
     save(frozen, folder.model_file)
     facts = frozen.facts
     return (

@@ -8,9 +8,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 from torch import Tensor
 
-from unitmargin import figures, wording
-from unitmargin.evidence import Evidence, read_evidence
-from unitmargin.gallery import (
+from unitmargin.recipe import write_recipe
+from unitmargin.reporting import figures, wording
+from unitmargin.reporting.evidence import Evidence, read_evidence
+from unitmargin.reporting.gallery import (
     Exhibit,
     amplification,
     difference_source,
@@ -18,10 +19,9 @@ from unitmargin.gallery import (
     is_image,
     make_exhibits,
 )
-from unitmargin.plane import PLANE_SHAPE, decision_regions
-from unitmargin.recipe import write_recipe
+from unitmargin.reporting.plane import PLANE_SHAPE, decision_regions
+from unitmargin.reporting.summary import gradient_norms, summarize
 from unitmargin.runs import HEADLINE_EPSILON, RunFolder, write_json, write_text
-from unitmargin.summary import gradient_norms, summarize
 
 PHRASES = {
     "count": wording.count,
@@ -139,7 +139,7 @@ def _pictures(evidence: Evidence, exhibits: Sequence[Exhibit]) -> list[dict[str,
 
 def _templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader("unitmargin"),
+        loader=PackageLoader("unitmargin.reporting"),
         autoescape=select_autoescape(enabled_extensions=("html.jinja",)),
         undefined=StrictUndefined,
         keep_trailing_newline=True,

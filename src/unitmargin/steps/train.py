@@ -23,6 +23,7 @@ from unitmargin.runs import (
     RunFolder,
     open_dataset,
     open_model,
+    provenance,
     write_csv,
 )
 
@@ -258,7 +259,7 @@ def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
     names = [field.name for field in fields(EpochRecord)]
     rows = [list(asdict(record).values()) for record in result.history]
     write_csv(folder.history_file, names, rows)
-    write_weights(folder.weights_file, model)
+    write_weights(folder.weights_file, model, provenance())
     folder.checkpoint_file.unlink(missing_ok=True)
     last = result.history[-1]
     return (

@@ -89,12 +89,11 @@ def check_stored(
 ) -> Check:
     """Certificates derived again agree with the file: same labels, radii within a few ulp."""
     certificate = certify(frozen, inputs)
-    rows = stored[: len(inputs)]
-    if len(rows) < len(inputs):
-        detail = f"{len(rows)} rows for {len(inputs)} samples; run certify again"
+    if len(stored) != len(inputs):
+        detail = f"{len(stored)} rows for {len(inputs)} samples; run certify again"
         return Check("stored_certificates", False, float("inf"), RADIUS_AGREEMENT, detail)
-    radii = torch.tensor([float(row["radius"]) for row in rows], dtype=torch.float64)
-    labels = torch.tensor([int(row["predicted"]) for row in rows])
+    radii = torch.tensor([float(row["radius"]) for row in stored], dtype=torch.float64)
+    labels = torch.tensor([int(row["predicted"]) for row in stored])
     gap = (radii - certificate.radius).abs()
     relabelled = (labels != certificate.label) & (certificate.radius > RADIUS_AGREEMENT)
     gap = torch.where(relabelled, torch.inf, gap)
@@ -108,8 +107,10 @@ def verify_run(folder: RunFolder) -> tuple[str, bool]:
     """Check a run folder; the message, and whether every check passed."""
     recipe, frozen = folder.recipe(), folder.frozen()
     test = folder.dataset().test
-    inputs, labels = test.batch(slice(0, recipe.verify_samples))
-    stored = read_csv(folder.require(folder.certificates_file, f"certify {folder.path}"))
+    chosen = test.spread(recipe.verify_samples)
+    inputs, labels = test.batch(chosen)
+    rows = read_csv(folder.require(folder.certificates_file, f"certify {folder.path}"))
+    stored = [rows[position] for position in chosen.tolist() if position < len(rows)]
     checks = verify(frozen, Samples(inputs, labels), stored)
     content: dict[str, Any] = {
         "passed": all(check.passed for check in checks),

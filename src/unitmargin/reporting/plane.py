@@ -9,9 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from unitmargin.drawing import CLASS_COLOURS, INK, TEXT_SIZE, WRONG, canvas, label, to_svg
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.gallery import Exhibit
+from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, WRONG, canvas, label, to_svg
+from unitmargin.reporting.gallery import Exhibit
 
 PLANE_SHAPE = (2,)
 

@@ -4,16 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates import closest_adversarial
 from unitmargin.checks import audit, pair_gradient_norms
 from unitmargin.data import Samples
-from unitmargin.evidence import Evidence
-from unitmargin.gallery import Exhibit, is_image
-from unitmargin.runs import EPSILONS, commit, hardware
+from unitmargin.reporting.evidence import Evidence
+from unitmargin.reporting.gallery import Exhibit, is_image
+from unitmargin.runs import EPSILONS
 
 GRADIENT_SAMPLES = 256
 """Test samples whose pairwise gradient norms are drawn."""
@@ -53,17 +52,11 @@ def summarize(evidence: Evidence, exhibits: Sequence[Exhibit]) -> dict[str, Any]
     }
 
 
-def spread(samples: Samples, count: int) -> Tensor:
-    """Positions of ``count`` samples spread evenly: sorted classes all have their share."""
-    count = min(count, len(samples))
-    return torch.linspace(0, len(samples) - 1, count, dtype=torch.float64).long()
-
-
 def gradient_norms(evidence: Evidence) -> Float[Tensor, "batch pairs"]:
     """Pairwise gradient norms at test samples, evaluated in float64."""
     pairs = math.comb(evidence.frozen.n_classes, 2)
     count = max(1, min(GRADIENT_SAMPLES, MOST_NORMS // pairs))
-    inputs, _ = evidence.test.batch(spread(evidence.test, count))
+    inputs, _ = evidence.test.batch(evidence.test.spread(count))
     return pair_gradient_norms(evidence.frozen.in_float64(), inputs.double())
 
 
@@ -109,7 +102,7 @@ def _accuracy(evidence: Evidence) -> dict[str, Any]:
 
 
 def _attack(evidence: Evidence) -> dict[str, Any]:
-    index = spread(evidence.test, ATTACKED_SAMPLES)
+    index = evidence.test.spread(ATTACKED_SAMPLES)
     inputs, _ = evidence.test.batch(index)
     found = closest_adversarial(evidence.frozen, inputs)
     radius = evidence.predictions.radius[index]
@@ -127,9 +120,7 @@ def _training(evidence: Evidence) -> dict[str, Any]:
         "epochs": len(seconds),
         "seconds_per_epoch": sum(seconds) / len(seconds),
         "seconds_total": sum(seconds),
-        "hardware": hardware(),
-        "torch": str(torch.__version__),
-        "commit": commit(),
+        **{name: evidence.frozen.facts.get(name, "") for name in ("hardware", "torch", "commit")},
     }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from unitmargin.drawing import THEME
-from unitmargin.figures import (
+from unitmargin.reporting.drawing import THEME
+from unitmargin.reporting.figures import (
     accuracy_curve,
     certified_curve,
     gradient_norm_histogram,

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 import torch
 
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.gallery import Exhibit
-from unitmargin.plane import decision_regions
+from unitmargin.reporting.gallery import Exhibit
+from unitmargin.reporting.plane import decision_regions
 
 POINTS = torch.tensor([[-1.0, 0.0], [1.0, 0.5], [0.25, 0.0]])
 LABELS = torch.tensor([0, 1, 0])

@@ -1,6 +1,6 @@
 """The words of a report: numbers as text, and the rows and sentences both documents share.
 
-``run`` is the table made by :func:`unitmargin.summary.summarize`.
+``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
 import re

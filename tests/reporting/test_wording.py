@@ -4,7 +4,7 @@ import doctest
 
 import pytest
 
-from unitmargin import wording
+from unitmargin.reporting import wording
 
 
 def test_examples() -> None:

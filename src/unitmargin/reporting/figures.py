@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from unitmargin.drawing import (
+from unitmargin.reporting.drawing import (
     INK,
     MUTED,
     RIGHT,

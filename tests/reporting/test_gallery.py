@@ -9,7 +9,7 @@ from PIL import Image
 
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.gallery import (
+from unitmargin.reporting.gallery import (
     Exhibit,
     amplification,
     choose_exhibits,
