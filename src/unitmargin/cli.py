@@ -1,5 +1,6 @@
 """The command line: one function a verb, no logic. ``--help`` does not import torch."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,10 +40,14 @@ def train(
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...
     """
+    from unitmargin.processes import join_processes, leave_processes
     from unitmargin.steps.train import train_run
 
     chosen, folder = _open(recipe, out, data, epochs, limit, seed)
-    print(train_run(chosen, folder, device))
+    message = train_run(chosen, folder, device)
+    if join_processes(device)[0].first:
+        print(message)
+    leave_processes()
     return 0
 
 
@@ -104,6 +109,8 @@ def run(
         device: cpu, cuda, cuda:1, ...
     """
     train(recipe, out, data, epochs, limit, seed, device)
+    if os.environ.get("RANK", "0") != "0":
+        return 0
     folder = _open(recipe, out, data, epochs, limit, seed)[1].path
     freeze(folder)
     certify(folder)

@@ -10,11 +10,11 @@ MAXIMUM_STEP = 0.05
 """Cap on the spectral norm of a step: one cubic correction then leaves an error of at most
 0.75 * 0.05^4 = 5e-6."""
 
-POWER_STEPS = 2
+POWER_STEPS = 1
 """Power steps a training step; the vector is kept between steps, so the estimate follows."""
 
-MOMENTUM_WARMUP = 1e-12
-"""Second moments below this are zero gradients: the matrix then stays where it is."""
+ZERO_GRADIENT = 1e-12
+"""Norms below this are zero gradients: the matrix then stays where it is."""
 
 
 class ManifoldDescent(torch.optim.Optimizer):
@@ -26,8 +26,9 @@ class ManifoldDescent(torch.optim.Optimizer):
     .. math:: D = \tfrac12 (M - X M^H X), \qquad
               Y = X - s D, \qquad X' = Y + \tfrac12 (I - Y Y^H) Y,
 
-    where s is ``lr * sqrt(rows) / sqrt(v)``, capped so that the spectral norm of the step is at
-    most ``MAXIMUM_STEP``. Four products of the weight's size a step, nothing else.
+    where s is ``lr * sqrt(rows / v)``: a step of Frobenius norm ``lr`` times that of the weight,
+    capped so that its spectral norm is at most ``MAXIMUM_STEP``. Four products of the weight's
+    size a step, nothing else.
 
     Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
@@ -59,28 +60,36 @@ class ManifoldDescent(torch.optim.Optimizer):
     def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
         """One step of one stack; scalars of the state are kept one a matrix."""
         assert parameter.grad is not None  # the caller has looked
-        x, gradient = parameter, parameter.grad
         if group["paired"]:
-            x, gradient = _to_complex(x), _to_complex(gradient)
-        state = self.state[parameter]
-        if not state:
-            state["step"] = torch.zeros((), dtype=torch.float32)
-            state["momentum"] = torch.zeros_like(x)
-            state["second"] = torch.zeros(x.shape[:-2], dtype=torch.float32, device=x.device)
-            state["vector"] = torch.ones_like(x[..., :1, :])
+            x, gradient = _to_complex(parameter), _to_complex(parameter.grad)
+        else:
+            x = parameter.view(-1, *parameter.shape[-2:])
+            gradient = parameter.grad.view_as(x)
+        state = self._state(parameter, x)
         state["step"] += 1
         count = float(state["step"])
         state["momentum"].lerp_(gradient, 1.0 - group["momentum"])
-        moment = state["momentum"] / (1.0 - group["momentum"] ** count)
-        direction = 0.5 * (moment - (x @ moment.mH) @ x)
-        squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square()
+        # Twice the tangent part, before bias correction: both factors go into the step size.
+        direction = torch.baddbmm(state["momentum"], x @ state["momentum"].mH, x, alpha=-1.0)
+        corrected = 1.0 - group["momentum"] ** count
+        squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square() / corrected**2
         state["second"].lerp_(squared, 1.0 - group["decay"])
-        scale = (state["second"] / (1.0 - group["decay"] ** count)).clamp_min(MOMENTUM_WARMUP**2)
-        size = group["lr"] * x.shape[-2] ** 0.5 / scale.sqrt()
+        scale = (state["second"] / (1.0 - group["decay"] ** count)).sqrt() * corrected
         spectral, state["vector"] = spectral_norm(direction, state["vector"])
-        size = torch.minimum(size, MAXIMUM_STEP / spectral.clamp_min(MOMENTUM_WARMUP))
-        moved = correct(x - size[..., None, None] * direction)
-        parameter.copy_(_to_paired(moved) if group["paired"] else moved)
+        size = group["lr"] * x.shape[-2] ** 0.5 / scale.clamp_min(ZERO_GRADIENT)
+        size = torch.minimum(size, MAXIMUM_STEP / spectral.clamp_min(ZERO_GRADIENT))
+        moved = correct(torch.addcmul(x, size[:, None, None].to(x.dtype), direction, value=-1.0))
+        parameter.copy_((_to_paired(moved) if group["paired"] else moved).view_as(parameter))
+
+    def _state(self, parameter: Tensor, x: Tensor) -> dict[str, Any]:
+        """Momentum and power vector of the stack, second moment one number a matrix."""
+        state: dict[str, Any] = self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32)
+            state["momentum"] = torch.zeros_like(x)
+            state["second"] = torch.zeros(x.shape[0], dtype=torch.float32, device=x.device)
+            state["vector"] = torch.ones_like(x[:, :1, :])
+        return state
 
 
 def _to_complex(paired: Tensor) -> Tensor:
@@ -101,8 +110,7 @@ def spectral_norm(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
 
 def correct(matrix: Tensor) -> Tensor:
     """One cubic Newton-Schulz step, ``Y + (I - Y Y^H) Y / 2``: squares the orthogonality error."""
-    gram = matrix @ matrix.mH
-    return 1.5 * matrix - 0.5 * gram @ matrix
+    return torch.baddbmm(matrix, matrix @ matrix.mH, matrix, beta=1.5, alpha=-0.5)
 
 
 def build_optimizers(

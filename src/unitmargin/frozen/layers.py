@@ -1,5 +1,6 @@
 """The weighted layers of a deployed network: plain tensors, no parametrisation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -24,7 +25,11 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
 
 
 class WeightedLayer(FixedLayer):
-    """A fixed layer with a weight: its singular values are known exactly."""
+    """A fixed layer with a weight: its singular values are known exactly.
+
+    Weights are stored contiguous, as files hold them: the order of summation, and with it the last
+    bit of a logit, depends on the layout.
+    """
 
     def singular_values(self) -> Float[Tensor, " values"]:
         """Singular values of the layer's linear part, ascending, float64."""
@@ -43,7 +48,7 @@ class Dense(WeightedLayer):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]) -> None:
         super().__init__()
-        self.register_buffer("weight", weight)
+        self.register_buffer("weight", weight.contiguous())
         self.register_buffer("bias", bias)
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
@@ -75,7 +80,7 @@ class CircularConvolution(WeightedLayer):
         real: Float[Tensor, "s out in"],
         pairs: Float[Tensor, "p 2 out in"],
         bias: Float[Tensor, " out"],
-        map_size: tuple[int, int],
+        map_size: Sequence[int],
     ) -> None:
         super().__init__()
         self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
@@ -86,8 +91,8 @@ class CircularConvolution(WeightedLayer):
                 f"paired frequencies, got {real.shape[0]} and {pairs.shape[0]} blocks; pass the "
                 "map size the spectrum was made for"
             )
-        self.register_buffer("real", real)
-        self.register_buffer("pairs", pairs)
+        self.register_buffer("real", real.contiguous())
+        self.register_buffer("pairs", pairs.contiguous())
         self.register_buffer("bias", bias)
 
     def configuration(self) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def _solve_active(
     """Multipliers that make the active inequalities equalities; zero for the others."""
     both = active[:, :, None] & active[:, None, :]
     eye = torch.eye(active.shape[1], dtype=torch.bool, device=active.device)
-    largest = gram.diagonal(dim1=1, dim2=2).amax(1).clamp_min(torch.finfo(torch.float64).tiny)
+    largest = gram.diagonal(dim1=1, dim2=2).amax(1)
+    largest = torch.where(largest > 0, largest, 1.0)
     ridge = RIDGE * largest[:, None, None, None]
     systems = torch.where(both, gram[:, None], 0.0) + torch.where(both & eye, ridge, 0.0)
     systems = systems + (~active[:, :, None] & eye) * largest[:, None, None, None]

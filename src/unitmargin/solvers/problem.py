@@ -66,6 +66,11 @@ class Problem:
         """Whether Lipschitz constants are known."""
         return self.evaluator.constants is not None
 
+    @property
+    def resolution(self) -> float:
+        """Spacing of the model's numbers at 1."""
+        return float(torch.finfo(self.evaluator.dtype).eps)
+
     def all_rows(self) -> Int64[Tensor, " batch"]:
         """Indices of all samples."""
         return torch.arange(len(self), device=self.start.device)
@@ -93,6 +98,7 @@ class Problem:
         wide: bool = False,
     ) -> Float64[Tensor, " rows"]:
         """Margin of the label against the given classes, or against all; ``wide``: in float64."""
+        points = points.detach()
         with torch.no_grad():
             logits = (self.evaluator.wide_logits if wide else self.evaluator.logits)(points)
             margins = pair_margins(logits, self.labels[rows])

@@ -17,6 +17,7 @@ from unitmargin.losses import build_loss, margins
 from unitmargin.models import Classifier
 from unitmargin.optim import build_optimizers
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
+from unitmargin.processes import Processes, join_processes
 from unitmargin.recipe import Recipe, TrainingOptions
 from unitmargin.runs import (
     HEADLINE_EPSILON,
@@ -104,7 +105,8 @@ def train(
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
             ends with the same weights as an uninterrupted run on the same machine.
-        device: where to train; samples and model are moved there.
+        device: where to train; samples and model are moved there. Under ``torchrun`` every
+            process takes its share of each global batch, and ``cuda`` means one GPU a process.
         quiet: no progress bar and no line an epoch.
 
     Raises:
@@ -119,9 +121,11 @@ def train(
         2
     """
     options = _changed(options or TrainingOptions(), changes)
-    model.to(device)
-    trainer = _Trainer(model, as_samples(train_data).to(device), options, device, quiet)
-    test = as_samples(test_data).to(device)
+    processes, place = join_processes(device)
+    quiet = quiet or not processes.first
+    model.to(place)
+    trainer = _Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
+    test = as_samples(test_data).to(place)
     state = trainer.restore(Path(checkpoint)) if checkpoint else []
     history = [EpochRecord(**row) for row in state]
     for epoch in range(len(history), options.epochs):
@@ -133,7 +137,7 @@ def train(
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
             tqdm.write(history[-1].line(options.epochs))
-        if checkpoint:
+        if checkpoint and processes.first:
             trainer.save(Path(checkpoint), [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
@@ -157,11 +161,13 @@ class _Trainer:
         model: Classifier,
         samples: Samples,
         options: TrainingOptions,
-        device: str | torch.device,
+        processes: Processes,
         quiet: bool,
     ) -> None:
         self.model, self.samples, self.options = model, samples, options
-        self.device, self.quiet = device, quiet
+        self.processes, self.quiet = processes, quiet
+        self.device = samples.inputs.device
+        self.network = processes.wrap(model)
         self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
         self.optimizers = build_optimizers(model, options.learning_rate, options.manifold_rate)
         self.steps = math.ceil(len(samples) / options.batch_size)
@@ -181,7 +187,7 @@ class _Trainer:
         for step, index in enumerate(bar):
             progress = (epoch + step / self.steps) / self.options.epochs
             total += self._step(index.to(self.device), generator, progress) * len(index)
-        mean = float(total) / len(self.samples)
+        mean = self.processes.average(total) / len(self.samples)
         if not math.isfinite(mean):
             raise FloatingPointError(
                 f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
@@ -193,8 +199,10 @@ class _Trainer:
         inputs, labels = self.samples.batch(index)
         if self.options.crop or self.options.flip:
             inputs = random_crop_flip(inputs, self.options.crop, self.options.flip, generator)
+        own = self.processes.share(torch.arange(len(index), device=self.device))
         factor = schedule_factor(self.options.schedule, progress)
-        loss = self.loss(self.model(inputs), labels)
+        loss = self.loss(self.network(inputs[own]), labels[own])
+        loss = loss * self.processes.weight(len(index), len(own))
         loss.backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -243,7 +251,9 @@ def orthogonality_error(model: Classifier) -> float:
 
 def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
     """Train a recipe into its folder, or go on where an interrupted run stopped."""
-    folder.start(recipe)
+    processes, _ = join_processes(device)
+    if processes.first:
+        folder.start(recipe)
     if folder.weights_file.is_file():
         return f"train: {folder.weights_file} is already there"
     dataset = open_dataset(recipe)
@@ -256,11 +266,13 @@ def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
         checkpoint=folder.checkpoint_file,
         device=device,
     )
-    names = [field.name for field in fields(EpochRecord)]
-    rows = [list(asdict(record).values()) for record in result.history]
-    write_csv(folder.history_file, names, rows)
-    write_weights(folder.weights_file, model, provenance())
-    folder.checkpoint_file.unlink(missing_ok=True)
+    if processes.first:
+        names = [field.name for field in fields(EpochRecord)]
+        rows = [list(asdict(record).values()) for record in result.history]
+        write_csv(folder.history_file, names, rows)
+        write_weights(folder.weights_file, model, provenance())
+        folder.checkpoint_file.unlink(missing_ok=True)
+    processes.wait()
     last = result.history[-1]
     return (
         f"train: {last.epoch} epochs, clean {last.clean_accuracy:.4f}, certified@36/255 "

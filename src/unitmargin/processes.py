@@ -1,0 +1,71 @@
+"""Many processes: who am I, what is my share of a batch. One process needs none of it."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from jaxtyping import Int
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The group of training processes as one of them sees it."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process prints and writes files."""
+        return self.rank == 0
+
+    def share(self, index: Int[Tensor, " batch"]) -> Int[Tensor, " share"]:
+        """This process's samples of a global batch; all of it if there is not one for each."""
+        return index if len(index) < self.count else index[self.rank :: self.count]
+
+    def weight(self, batch: int, share: int) -> float:
+        """Factor on the mean loss of a share that makes the average over processes the mean."""
+        return 1.0 if batch < self.count else share * self.count / batch
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model with gradients averaged over all processes."""
+        return model if self.count == 1 else DistributedDataParallel(model)
+
+    def average(self, value: Tensor) -> float:
+        """Mean of a number over all processes."""
+        if self.count > 1:
+            dist.all_reduce(value)
+        return float(value) / self.count
+
+    def wait(self) -> None:
+        """Return when all processes have come here."""
+        if self.count > 1:
+            dist.barrier()
+
+
+def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]:
+    """Join the group that ``torchrun`` describes in the environment, if any.
+
+    Returns the group and this process's own device: ``cuda`` becomes one GPU a process. The
+    backend is nccl on CUDA and gloo elsewhere.
+    """
+    chosen = torch.device(device)
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Processes(), chosen
+    if chosen.type == "cuda" and chosen.index is None:
+        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(chosen)
+    if not dist.is_initialized():
+        options: dict[str, Any] = {"backend": "nccl" if chosen.type == "cuda" else "gloo"}
+        dist.init_process_group(**options)
+    return Processes(dist.get_rank(), dist.get_world_size()), chosen
+
+
+def leave_processes() -> None:
+    """Leave the group, so that the process can end without a complaint."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,346 @@
+"""One contract for every registered activation, layer, head and model.
+
+A new entry of a registry is tested here without a new test: each property below holds for all of
+them. What is special to one of them is tested in its own file.
+"""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+from torch import Tensor, nn
+
+from unitmargin.activations import ACTIVATIONS
+from unitmargin.checks import gnp_error, unit_gradient_error, upd_error
+from unitmargin.frozen import load, save
+from unitmargin.heads import HEADS
+from unitmargin.models import MODELS, Classifier, build_model
+from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.steps.freeze import freeze
+
+GNP_EXACT = 1e-12
+"""``J J^T`` in float64: a few hundred operations on numbers of size 1."""
+
+GNP_FLOAT32 = 5e-6
+"""``J J^T`` in float32, the weakest promise of any registered layer (Cayley)."""
+
+UNIT_GRADIENT = 1e-5
+"""Pairwise gradient norms of a whole network in float32, the promise of the models."""
+
+SAME_FUNCTION_FLOAT32 = 1e-5
+"""The same in float32, where rounding of a whole network is added."""
+
+BFLOAT16 = 0.1
+"""Rounding of a few bfloat16 products of size 1."""
+
+PERTURBATION = 0.05
+"""What tests add to free parameters, so that nothing holds only at the start."""
+
+Factory = Callable[[], nn.Module]
+Case = tuple[Factory, tuple[int, ...]]
+
+
+def activation_cases() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for name, kind in ACTIVATIONS.items():
+        channels = 2 * kind().group
+        cases[f"{name}-vector"] = (kind, (channels,))
+        cases[f"{name}-image"] = (kind, (channels, 2, 3))
+    return cases
+
+
+def linear_cases() -> dict[str, Case]:
+    return {
+        f"{name}-{inputs}-{outputs}": (lambda k=kind, i=inputs, o=outputs: k(i, o), (inputs,))
+        for name, kind in ORTHOGONAL_LINEARS.items()
+        for inputs, outputs in ((5, 5), (6, 4), (3, 1))
+    }
+
+
+def conv_cases() -> dict[str, Case]:
+    return {
+        f"{name}-{inputs}-{outputs}-{size[0]}x{size[1]}": (
+            lambda k=kind, i=inputs, o=outputs, s=size: k(i, o, 3, s),
+            (inputs, *size),
+        )
+        for name, kind in ORTHOGONAL_CONVS.items()
+        for inputs, outputs, size in ((3, 3, (2, 2)), (4, 2, (3, 5)), (2, 2, (1, 1)), (4, 3, (3, 3)))
+    }
+
+
+def head_cases() -> dict[str, Case]:
+    return {
+        f"{name}-{features}-{classes}": (lambda k=kind, f=features, c=classes: k(f, c), (features,))
+        for name, kind in HEADS.items()
+        for features, classes in ((4, 4), (7, 3), (2, 2))
+    }
+
+
+SHAPES = {"ugnn": (1, 4, 4), "dense_ugnn": (6,)}
+
+
+def model_cases() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for name in MODELS:
+        shape = SHAPES[name]
+        for head in HEADS:
+            cases[f"{name}-{head}"] = (lambda n=name, s=shape, h=head: tiny(n, s, h), shape)
+    return cases
+
+
+def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
+    options = {"kernel_size": 5, "conv": "manifold"} if name == "ugnn" else {}
+    return build_model(name, shape, 4, head=head, **options)
+
+
+ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
+HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
+WEIGHTED = LINEAR_CASES | CONV_CASES
+GNP = ACTIVATION_CASES | WEIGHTED
+ALL = GNP | HEAD_CASES | MODEL_CASES
+
+
+def over(cases: dict[str, Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def build(case: Case) -> tuple[nn.Module, tuple[int, ...]]:
+    """The layer of a case with its free parameters moved, and the shape of one input."""
+    factory, shape = case
+    layer = factory()
+    manifold = {
+        id(parameter)
+        for module in layer.modules()
+        if hasattr(module, "real_manifold_parameters")
+        for parameter in (
+            *module.real_manifold_parameters(),
+            *module.complex_manifold_parameters(),
+        )
+    }
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            if id(parameter) not in manifold:
+                parameter += PERTURBATION * torch.randn_like(parameter)
+    return layer, shape
+
+
+def inputs(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(3, *shape, dtype=dtype)
+
+
+def same_state(before: dict[str, Tensor], after: dict[str, Tensor]) -> bool:
+    return before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
+
+
+# --- GNP and UPD -----------------------------------------------------------------------------
+
+
+@over(GNP)
+def test_the_jacobian_has_orthonormal_rows(case: Case) -> None:
+    layer, shape = build(case)
+    assert gnp_error(layer, torch.randn(shape)) <= GNP_FLOAT32
+    # Manifold weights are float32 numbers; the polish of freezing makes them exact.
+    wide = layer.freeze() if hasattr(layer, "freeze") else layer.double()
+    assert gnp_error(wide, torch.randn(shape, dtype=torch.float64)) <= GNP_EXACT
+
+
+@over(HEAD_CASES)
+def test_rows_of_heads_have_pair_distance_one(case: Case) -> None:
+    head, shape = build(case)
+    jacobian = torch.func.jacrev(lambda x: head(x[None])[0])(torch.randn(shape))
+    assert upd_error(jacobian) <= 1e-6  # the promise of every head in float32
+    assert torch.equal(jacobian.detach(), head.weight().detach())
+
+
+@over(MODEL_CASES)
+def test_models_have_unit_pairwise_gradients(case: Case) -> None:
+    model, shape = build(case)
+    assert unit_gradient_error(model, inputs(shape)) <= UNIT_GRADIENT
+
+
+# --- Refusals --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ORTHOGONAL_LINEARS)
+def test_growing_dense_layers_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"out_features must be .* J J\^T = I.*got 4 -> 5"):
+        ORTHOGONAL_LINEARS[name](4, 5)
+
+
+@pytest.mark.parametrize("map_size", [(2, 2), (3, 5)])
+@pytest.mark.parametrize("name", ORTHOGONAL_CONVS)
+def test_growing_convolutions_are_refused(name: str, map_size: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=r"out_channels must be .* J J\^T = I.*got 2 -> 3"):
+        ORTHOGONAL_CONVS[name](2, 3, 3, map_size)
+
+
+@over(WEIGHTED | HEAD_CASES | MODEL_CASES)
+def test_inputs_of_another_width_are_an_error(case: Case) -> None:
+    layer, shape = build(case)
+    for axis in range(len(shape)):
+        wrong = tuple(n + 1 if i == axis else n for i, n in enumerate(shape))
+        with pytest.raises((ValueError, RuntimeError, TypeCheckError)):
+            layer(inputs(wrong))
+
+
+# --- Gradients -------------------------------------------------------------------------------
+
+
+@over(WEIGHTED | HEAD_CASES | MODEL_CASES)
+def test_gradients_reach_every_parameter(case: Case) -> None:
+    layer, shape = build(case)
+    output = layer(inputs(shape))
+    (output * torch.randn_like(output)).sum().backward()
+    for name, parameter in layer.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, name
+            assert bool(torch.isfinite(parameter.grad).all()), name
+            assert parameter.grad.abs().max() > 0, name
+
+
+@over(WEIGHTED | HEAD_CASES)
+def test_gradients_are_right(case: Case) -> None:
+    layer, shape = build(case)
+    layer.double()
+    x = inputs(shape, torch.float64)
+    free = {name: p for name, p in layer.named_parameters() if p.requires_grad}
+
+    def output(*parameters: Tensor) -> Tensor:
+        values = dict(zip(free, parameters, strict=True))
+        result: Tensor = torch.func.functional_call(layer, values, (x,))
+        return result
+
+    assert torch.autograd.gradcheck(output, tuple(free.values()), fast_mode=True)
+
+
+# --- No hidden state -------------------------------------------------------------------------
+
+
+@over(ALL)
+def test_forward_and_backward_leave_state_and_random_numbers_alone(case: Case) -> None:
+    layer, shape = build(case)
+    x = inputs(shape).requires_grad_(True)
+    before = {name: value.clone() for name, value in layer.state_dict().items()}
+    given, numbers = x.detach().clone(), torch.get_rng_state()
+    layer(x).sum().backward()
+    assert same_state(before, layer.state_dict())
+    assert torch.equal(numbers, torch.get_rng_state())
+    assert torch.equal(x.detach(), given)
+
+
+@over(ALL)
+def test_training_and_evaluation_give_the_same_output(case: Case) -> None:
+    layer, shape = build(case)
+    x = inputs(shape)
+    trained = layer.train()(x)
+    with torch.no_grad():
+        assert torch.equal(layer.eval()(x), trained)
+        assert torch.equal(layer(x), trained)
+
+
+@over(ALL)
+def test_a_sample_does_not_see_its_batch(case: Case) -> None:
+    layer, shape = build(case)
+    layer.double()
+    x = inputs(shape, torch.float64)
+    alone = torch.cat([layer(row[None]) for row in x])
+    assert (layer(x) - alone).abs().max() <= GNP_EXACT
+
+
+@over(ALL)
+def test_the_state_dictionary_is_all_there_is(case: Case) -> None:
+    layer, shape = build(case)
+    other = case[0]()
+    other.load_state_dict(copy.deepcopy(layer.state_dict()))
+    x = inputs(shape)
+    assert torch.equal(other(x), layer(x))
+
+
+# --- torch.func and autocast -----------------------------------------------------------------
+
+
+@over(ALL)
+def test_vmap_and_jacrev_over_the_input(case: Case) -> None:
+    layer, shape = build(case)
+    layer.double()
+    x = inputs(shape, torch.float64)
+
+    def single(row: Tensor) -> Tensor:
+        output: Tensor = layer(row[None])[0]
+        return output
+
+    assert (torch.func.vmap(single)(x) - layer(x)).abs().max() <= GNP_EXACT
+    expected = torch.autograd.functional.jacobian(single, x[0])
+    assert (torch.func.jacrev(single)(x[0]) - expected).abs().max() <= GNP_EXACT
+    batched = torch.func.vmap(torch.func.jacrev(single))(x)
+    assert (batched[0] - expected).abs().max() <= GNP_EXACT
+
+
+@pytest.mark.parametrize("name", ORTHOGONAL_LINEARS)
+def test_autocast_rounds_the_weight_after_orthogonalising(name: str) -> None:
+    layer, _ = build((lambda: ORTHOGONAL_LINEARS[name](6, 4, bias=False), (6,)))
+    with torch.autocast("cpu", torch.bfloat16):
+        columns = layer(torch.eye(6))
+    assert columns.dtype == torch.bfloat16
+    assert torch.equal(columns.mT, layer.weight().to(torch.bfloat16))
+
+
+@over(CONV_CASES | HEAD_CASES)
+def test_autocast_does_not_reach_convolutions_and_heads(case: Case) -> None:
+    layer, shape = build(case)
+    x = inputs(shape)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = layer(x)
+    assert output.dtype == torch.float32
+    assert torch.equal(output, layer(x))
+
+
+@over(MODEL_CASES)
+def test_models_train_under_autocast(case: Case) -> None:
+    model, shape = build(case)
+    x = inputs(shape)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(x)
+    assert logits.dtype == torch.float32
+    assert (logits - model(x)).abs().max() <= BFLOAT16
+    logits.square().sum().backward()
+    assert all(bool(torch.isfinite(p.grad).all()) for p in model.parameters() if p.requires_grad)
+
+
+# --- Freezing and files ----------------------------------------------------------------------
+
+
+@over(WEIGHTED)
+def test_a_frozen_layer_is_the_same_function(case: Case) -> None:
+    layer, shape = build(case)
+    x = inputs(shape)
+    assert (layer.freeze()(x.double()) - layer(x).double()).abs().max() <= SAME_FUNCTION_FLOAT32
+
+
+@over(MODEL_CASES)
+def test_freezing_keeps_the_margins(case: Case) -> None:
+    model, shape = build(case)
+    x = inputs(shape)
+    logits, frozen = model(x), freeze(model)(x)
+    mine, other = logits - logits[:, :1], frozen - frozen[:, :1]
+    assert (mine - other).abs().max() <= SAME_FUNCTION_FLOAT32
+
+
+@over(MODEL_CASES)
+def test_a_saved_network_comes_back_bit_by_bit(case: Case, tmp_path: Path) -> None:
+    model, shape = build(case)
+    frozen = freeze(model)
+    save(frozen, tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    x = inputs(shape)
+    assert torch.equal(frozen(x), again(x))
+    assert same_state(frozen.state_dict(), again.state_dict())
+    assert torch.equal(frozen.pair_constants(), again.pair_constants())
+    assert (again.in_shape, again.classes, again.facts) == (
+        frozen.in_shape,
+        frozen.classes,
+        frozen.facts,
+    )
