@@ -30,8 +30,8 @@ GNP_FLOAT32 = 5e-6
 UNIT_GRADIENT = 1e-5
 """Pairwise gradient norms of a whole network in float32, the promise of the models."""
 
-SAME_FUNCTION_FLOAT32 = 1e-5
-"""The same in float32, where rounding of a whole network is added."""
+SAME_FUNCTION = 1e-5
+"""A network before and after freezing, both evaluated in float32."""
 
 BFLOAT16 = 0.1
 """Rounding of a few bfloat16 products of size 1."""
@@ -317,7 +317,7 @@ def test_models_train_under_autocast(case: Case) -> None:
 def test_a_frozen_layer_is_the_same_function(case: Case) -> None:
     layer, shape = build(case)
     x = inputs(shape)
-    assert (layer.freeze()(x.double()) - layer(x).double()).abs().max() <= SAME_FUNCTION_FLOAT32
+    assert (layer.freeze()(x.double()) - layer(x).double()).abs().max() <= SAME_FUNCTION
 
 
 @over(MODEL_CASES)
@@ -326,7 +326,7 @@ def test_freezing_keeps_the_margins(case: Case) -> None:
     x = inputs(shape)
     logits, frozen = model(x), freeze(model)(x)
     mine, other = logits - logits[:, :1], frozen - frozen[:, :1]
-    assert (mine - other).abs().max() <= SAME_FUNCTION_FLOAT32
+    assert (mine - other).abs().max() <= SAME_FUNCTION
 
 
 @over(MODEL_CASES)

@@ -22,7 +22,7 @@ class Checkpoint:
     model: nn.Module
     optimizers: Sequence[torch.optim.Optimizer]
     options: TrainingOptions
-    history: list[dict[str, float]]
+    history: list[dict[str, Any]]
 
 
 def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:

@@ -88,9 +88,9 @@ class FrozenNetwork(nn.Module):
     def pair_constants(self) -> Float[Tensor, "classes classes"]:
         r"""Lipschitz constants :math:`L_{lk} = \|w_l - w_k\| \prod_i \|W_i\|` of all logit pairs.
 
-        Measured from the stored weights in float64, once; measured again if a weight was replaced
-        or changed in place. The diagonal is zero.
-        Cost: one eigenvalue problem a layer the first time, none after.
+        Measured from the stored weights in float64, once; measured again if a layer or a weight
+        was replaced or changed, by whatever means. The diagonal is zero.
+        Cost: one eigenvalue problem a layer the first time, one comparison of all weights after.
         """
         return self._up_to_date().constants
 
@@ -99,11 +99,15 @@ class FrozenNetwork(nn.Module):
         return self if self.dtype == torch.float64 else self._up_to_date().wide
 
     def _up_to_date(self) -> "_Derived":
-        """What is derived from the weights, made anew if any of them was replaced or changed."""
-        tensors = list(self.buffers())
-        versions = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
-        if self._derived is None or not self._derived.belongs_to(tensors, versions):
-            self._derived = _Derived(tensors, versions, self._measure(), self._wide_copy())
+        """What is derived from the layers, made anew if any of them was replaced or changed."""
+        if self._derived is None or not self._derived.belongs_to(self):
+            wide = [copy.deepcopy(layer) for layer in (*self.features(), self.head)]
+            self._derived = _Derived(
+                [(type(layer), layer.configuration()) for layer in (*self.features(), self.head)],
+                [tensor.detach().clone() for tensor in self.buffers()],
+                self._measure(),
+                FrozenNetwork(wide, self.in_shape, self.classes, self.facts).double(),
+            )
         return self._derived
 
     def _measure(self) -> Float[Tensor, "classes classes"]:
@@ -112,23 +116,31 @@ class FrozenNetwork(nn.Module):
         distances = (rows[:, None, :] - rows[None, :, :]).square().sum(-1).sqrt()
         return distances * product
 
-    def _wide_copy(self) -> "FrozenNetwork":
-        layers = [copy.deepcopy(layer) for layer in (*self.features(), self.head)]
-        return FrozenNetwork(layers, self.in_shape, self.classes, self.facts).double()
-
 
 @dataclass(frozen=True)
 class _Derived:
-    """Constants and float64 copy of a network, with the exact weights they were derived from."""
+    """Constants and float64 copy of a network, with the layers they were derived from.
 
+    Compared by content: ``tensor.data``, NumPy views and other processes change a weight without
+    a trace in its version counter, and a stale constant is a false certificate.
+    """
+
+    kinds: list[tuple[type[FixedLayer], dict[str, Any]]]
     tensors: list[Tensor]
-    versions: list[int]
     constants: Tensor
     wide: FrozenNetwork
 
-    def belongs_to(self, tensors: list[Tensor], versions: list[int]) -> bool:
-        """Whether these are the same tensor objects, unchanged since."""
-        same = len(self.tensors) == len(tensors) and all(
-            mine is other for mine, other in zip(self.tensors, tensors, strict=True)
+    def belongs_to(self, network: FrozenNetwork) -> bool:
+        """Whether the network has these layers with these weights, on the same device."""
+        layers = (*network.features(), network.head)
+        tensors = list(network.buffers())
+        return (
+            [(type(layer), layer.configuration()) for layer in layers] == self.kinds
+            and len(tensors) == len(self.tensors)
+            and all(
+                mine.dtype == other.dtype
+                and mine.device == other.device
+                and torch.equal(mine, other)
+                for mine, other in zip(self.tensors, tensors, strict=True)
+            )
         )
-        return same and self.versions == versions

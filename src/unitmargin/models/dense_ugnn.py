@@ -54,7 +54,8 @@ class DenseUGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         flat = math.prod(in_shape)
-        dense, last = dense_features(flat, hidden or (flat, flat), activation, linear)
+        widths = (flat, flat) if hidden is None else hidden
+        dense, last = dense_features(flat, widths, activation, linear)
         super().__init__(
             tuple(in_shape),
             n_classes,

@@ -1,1 +1,99 @@
-"""tmp"""
+"""Family: ways to compute the minimal adversarial perturbation (the paper's problem MAP).
+
+A new solver is one file with a function ``solver(problem, **options)`` and one line here. It only
+decides where the classifier is evaluated: :class:`Problem` keeps the best point, and checks, counts
+and the final float64 confirmation are shared.
+"""
+
+from functools import partial
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.solvers.alma import alma
+from unitmargin.solvers.best_of import best_of as best_of
+from unitmargin.solvers.carlini_wagner import carlini_wagner
+from unitmargin.solvers.closed_form import closed_form
+from unitmargin.solvers.closest_boundary import closest_boundary
+from unitmargin.solvers.ddn import ddn
+from unitmargin.solvers.deepfool import deepfool
+from unitmargin.solvers.driver import Solver as Solver
+from unitmargin.solvers.driver import search
+from unitmargin.solvers.fast_outer_boundary import fast_outer_boundary
+from unitmargin.solvers.fmn import fmn
+from unitmargin.solvers.iterative_penalty import iterative_penalty
+from unitmargin.solvers.result import MapResult as MapResult
+from unitmargin.solvers.result import Status as Status
+from unitmargin.solvers.sphere_tracing import sphere_tracing
+
+SOLVERS: dict[str, Solver] = {
+    "sphere_tracing": sphere_tracing,
+    "iterative_penalty": iterative_penalty,
+    "ddn": ddn,
+    "margin_ddn": partial(ddn, loss="margin"),
+    "deepfool": deepfool,
+    "closest_boundary": closest_boundary,
+    "fast_outer_boundary": fast_outer_boundary,
+    "fmn": fmn,
+    "alma": alma,
+    "carlini_wagner": carlini_wagner,
+    "closed_form": closed_form,
+}
+
+
+def minimal_perturbation(
+    model: nn.Module,
+    x: Float[Tensor, "batch *shape"],
+    labels: Tensor,
+    solver: str = "sphere_tracing",
+    box: tuple[float, float] | None = None,
+    *,
+    refinements: int = 20,
+    batch_size: int = 512,
+    progress: bool = False,
+    **options: Any,
+) -> MapResult:
+    r"""Upper bound of the minimal adversarial perturbation of every sample, by one solver.
+
+    .. math:: d(x) = \inf \{ \|p - x\|_2 : f_l(p) \le \max_{j \ne l} f_j(p), \; p \in \text{box} \}
+
+    Args:
+        model: any classifier that returns logits ``(batch, classes)``, in evaluation mode from the
+            call on; for a :class:`FrozenNetwork` certified distances speed the search up. The
+            search runs in the model's precision; the last word is a float64 evaluation of the same
+            weights (``in_float64()`` of a frozen network, ``copy.deepcopy(model).double()``
+            otherwise). The model itself is never written to.
+        x: inputs, any floating dtype, on the model's device.
+        labels: one class index a sample.
+        solver: a name of ``SOLVERS``.
+        box: lowest and highest value allowed for every entry of a point, or None.
+        refinements: float64 evaluations, at most, that move the best point back to the boundary on
+            its segment from x; 0 keeps the solver's own points.
+        batch_size: samples searched at once; results depend on it by rounding only.
+        progress: show a bar that counts model evaluations.
+        options: keyword arguments of the solver, see its own documentation.
+
+    Returns:
+        See :class:`MapResult` for what is guaranteed: every found point was confirmed in float64,
+        and a sample without one has infinite distance and status FAILED.
+
+    Raises:
+        ValueError: unknown solver or option, inputs that are not finite or outside the box, labels
+            that do not fit, a model that returns probabilities or cannot be copied.
+
+    Cost: that of the solver, and 2 to 28 float64 forward passes, usually 8.
+    Source: the paper, section 2, problem MAP.
+
+    Example:
+        >>> import torch
+        >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label)
+        >>> print(f"{abs(float(found.distance) - 2**0.5) < 1e-8}, {Status(int(found.status)).name}")
+        True, FOUND
+    """
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}; choose one")
+    return search(
+        SOLVERS[solver], model, x, labels, box, refinements, batch_size, progress, options
+    )

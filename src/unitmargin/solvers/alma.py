@@ -1,54 +1,88 @@
+"""Augmented Lagrangian: minimise the norm while a multiplier enforces the crossing."""
+
 import torch
-from unitmargin.solvers.geometry import column, inner, linear_distance, norm, unit
+from jaxtyping import Float64
+from torch import Tensor
+
+from unitmargin.solvers.geometry import column, linear_distance, norm
 from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.rays import first_slope
+
+SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-6, 1e12
+"""Published bounds of the multiplier."""
+
+CHECK_EVERY, PENALTY_GROWTH, PROGRESS = 10, 1.2, 0.95
+"""Published rule: after so many steps without a crossing and without this much progress, the
+penalty parameter grows by the factor."""
+
+LAST_STEP = 0.05
+"""Length of the last step in units of the first."""
 
 
 def alma(
-    problem: Problem,
-    *,
-    steps=100,
-    first_step=0.2,
-    last_step=0.01,
-    smoothing=0.9,
-    growth=1.2,
-    check=10,
-    mu0=1.0,
-    rho0=1.0,
-    second=None,
-):
-    rows = problem.all_rows()
-    x = problem.start
-    move = torch.zeros_like(x)
-    mu = torch.full_like(x[:, :1], mu0)
-    rho = torch.full_like(mu, rho0)
-    momentum = torch.zeros_like(x)
-    square = torch.zeros_like(mu)
-    second = second or smoothing
-    seen = torch.zeros_like(mu, dtype=torch.bool)
+    problem: Problem, *, steps: int = 100, first_step: float = 0.2, smoothing: float = 0.5
+) -> None:
+    r"""Augmented Lagrangian method on the margin.
+
+    .. math:: \min_\delta \|\delta\|^2 / d^2 + P(y, \rho, \mu), \quad
+        y = M(x + \delta) / M(x), \quad \mu \leftarrow \alpha \mu + (1 - \alpha) P'(y, \rho, \mu)
+
+    with d the linearised distance, :math:`P = \mu y + \mu \rho y^2 + \rho^2 y^3 / 6` for
+    :math:`y \ge 0` and :math:`\mu y / (1 - \rho y)` below. Differences from the publication: the
+    constraint is the plain margin (the published ratio needs three classes), both terms are free
+    of units, and the step is normalised by one running mean of the squared gradient norm a sample,
+    so that a rotation of the input changes nothing.
+
+    Args:
+        steps: evaluations.
+        first_step: length of the first step in units of d; it decays exponentially to 5 % of it.
+        smoothing: alpha, for the multiplier, the gradient and its squared norm.
+
+    Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
+    Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
+    classes at the start, without certified distances).
+    Source: Rony et al., Augmented Lagrangian Adversarial Attacks, arXiv 2011.11857, algorithm 1.
+
+    Example:
+        >>> from unitmargin.solvers import minimal_perturbation
+        >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "alma")
+        >>> abs(float(found.distance) - 2**0.5) < 1e-5
+        True
+    """
+    start, rows = problem.start, problem.all_rows()
+    margin, gradient = first_slope(problem)
+    whole, scale = column(margin), linear_distance(margin, gradient)
+    move, drift = torch.zeros_like(start), torch.zeros_like(start)
+    multiplier, penalty, square = torch.ones_like(whole), torch.ones_like(whole), whole * 0.0
+    checked, crossed = torch.ones_like(whole), torch.zeros_like(whole, dtype=torch.bool)
     for step in range(steps):
-        margin, gradient = problem.slope(x + move, rows)
-        if step == 0:
-            scale = linear_distance(margin, gradient)
-            unit_margin = column(margin)
-            reference = torch.ones_like(mu)
-        y = column(margin) / unit_margin  # 1 at x, 0 on the boundary
-        seen |= y <= 0
-        mu_hat = penalty_slope(y, mu, rho)
-        mu = (smoothing * mu + (1 - smoothing) * mu_hat).clamp(1e-6, 1e12) if step else mu_hat
-        if step % check == check - 1:
-            rho = torch.where(~seen & (y > 0.95 * reference), growth * rho, rho)
-            reference = y
-            seen = torch.zeros_like(seen)
-        total = 2 * move / scale + penalty_slope(y, mu, rho) * gradient * scale / unit_margin
-        square = second * square + (1 - second) * norm(total).square()
-        momentum = smoothing * momentum + (1 - smoothing) * total / (
-            square / (1 - second ** (step + 1))
-        ).sqrt().clamp_min(1e-30)
-        rate = first_step * (last_step / first_step) ** (step / max(steps - 1, 1))
-        move = problem.clamp(x + move - rate * scale * momentum) - x
+        if step > 0:
+            margin, gradient = problem.slope(start + move, rows)
+        share = column(margin) / whole
+        crossed |= share <= 0.0
+        pull = penalty_slope(share, multiplier, penalty)
+        multiplier = torch.lerp(pull, multiplier, smoothing)
+        multiplier = multiplier.clamp(SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
+        if step % CHECK_EVERY == CHECK_EVERY - 1:
+            stuck = ~crossed & (share > PROGRESS * checked)
+            penalty = torch.where(stuck, PENALTY_GROWTH * penalty, penalty)
+            checked, crossed = share, torch.zeros_like(crossed)
+        pull = penalty_slope(share, multiplier, penalty)
+        slope = torch.where(scale > 0, 2.0 * move / scale, 0.0) + pull * gradient * scale / whole
+        square = torch.lerp(norm(slope).square(), square, smoothing)
+        mean = (square / (1.0 - smoothing ** (step + 1))).sqrt()
+        drift = torch.lerp(torch.where(mean > 0, slope / mean, 0.0), drift, smoothing)
+        length = scale * first_step * LAST_STEP ** (step / max(steps - 1, 1))
+        move = problem.clamp(start + move - length * drift) - start
 
 
-def penalty_slope(y, mu, rho):
-    return torch.where(
-        y > 0, mu + 2 * mu * rho * y + 0.5 * rho**2 * y**2, mu / (1 - rho * y.clamp_max(0)) ** 2
-    )
+def penalty_slope(
+    share: Float64[Tensor, "rows 1"],
+    multiplier: Float64[Tensor, "rows 1"],
+    penalty: Float64[Tensor, "rows 1"],
+) -> Float64[Tensor, "rows 1"]:
+    """Derivative of the penalty by the constraint."""
+    above = multiplier * (1.0 + 2.0 * penalty * share) + 0.5 * (penalty * share).square()
+    below = multiplier / (1.0 - penalty * share.clamp_max(0.0)).square()
+    return torch.where(share > 0.0, above, below)

@@ -1,63 +1,107 @@
+"""Carlini and Wagner: squared norm and penalty, in a space where the box needs no projection."""
+
 import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import column
+from unitmargin.solvers.geometry import Box, column
 from unitmargin.solvers.problem import Problem
+
+INSIDE = 1.0 - 1e-6
+"""Factor that keeps the hyperbolic arc tangent of a point on the box finite, as published."""
+
+CHECKS = 10
+"""Times per search that a sample whose loss has stalled may leave it, as published."""
+
+STALLED = 0.9999
+"""A loss above this share of the last checked one counts as stalled, as published."""
+
+WEIGHT_GROWTH = 10.0
+"""Factor on the weight while no search has crossed, as published."""
 
 
 def carlini_wagner(
-    problem: Problem, *, steps=1000, searches=9, rate=0.01, first_weight=1e-3, patience=10
-):
+    problem: Problem,
+    *,
+    steps: int = 1000,
+    searches: int = 9,
+    rate: float = 0.01,
+    first_weight: float = 1e-3,
+) -> None:
+    r"""Carlini and Wagner's method: :math:`\min_w \|p - x\|^2 + c \max(0, M(p))` by Adam.
+
+    With a box :math:`p = m + h \tanh w` never leaves it; without one p = w. c grows tenfold until
+    the sample crosses and is then bisected. Every sample stops on its own loss, never on a sum
+    over the batch.
+
+    Args:
+        steps: largest number of evaluations for each c; the publication uses 10 000.
+        searches: values of c.
+        rate: learning rate of Adam, in units of w.
+        first_weight: first c.
+
+    Guarantee: within 2 % of the true distance on the closed-form classifiers of the tests. With a
+    box and few steps it stays far above: where x lies on the box the map from w is flat.
+    Cost: at most ``steps * searches`` forward and backward passes; about half of it in practice.
+    Source: Carlini and Wagner, Towards Evaluating the Robustness of Neural Networks, arXiv
+    1608.04644, section VI A.
+
+    Example:
+        >>> from unitmargin.solvers import minimal_perturbation
+        >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "carlini_wagner")
+        >>> abs(float(found.distance) - 2**0.5) < 1e-3
+        True
+    """
     low = torch.zeros_like(problem.best_distance)
     high = torch.full_like(low, torch.inf)
     weight = torch.full_like(low, first_weight)
     for _ in range(searches):
-        feas = _descend(problem, weight, steps, rate, patience)
-        high = torch.where(feas, weight, high)
-        low = torch.where(feas, low, weight)
-        weight = torch.where(torch.isinf(high), 10 * low, 0.5 * (low + high))
+        crossed = _descend(problem, weight, steps, rate)
+        high = torch.where(crossed, weight, high)
+        low = torch.where(crossed, low, weight)
+        weight = torch.where(torch.isinf(high), WEIGHT_GROWTH * low, 0.5 * (low + high))
 
 
-def _descend(problem, weight, steps, rate, patience):
+def _descend(
+    problem: Problem, weight: Float64[Tensor, " batch"], steps: int, rate: float
+) -> Bool[Tensor, " batch"]:
+    """Minimise for one weight a sample; whether the sample ever crossed the boundary."""
     rows = problem.all_rows()
-    feas = torch.zeros_like(rows, dtype=torch.bool)
-    box = problem.box
-    if box is not None:
-        mid, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
-        w0 = torch.atanh((problem.start - mid) / half * 0.999999)
-
-        def place(w):
-            return mid + half * torch.tanh(w)
-
-        def chain(w):
-            return half * (1 - torch.tanh(w) ** 2)
-
-        x = place(w0)
-    else:
-        w0 = problem.start
-        x = w0
-
-        def place(w):
-            return w
-
-        def chain(w):
-            return 1.0
-
-    w = w0.clone()
-    adam = Adam(w)
-    reference = torch.full_like(weight, torch.inf)
+    crossed = torch.zeros_like(rows, dtype=torch.bool)
+    free = _to_free(problem.start, problem.box)
+    centre = _from_free(free, problem.box)[0]
+    adam, checked = Adam(free), torch.full_like(weight, torch.inf)
     for step in range(steps):
-        p = place(w)
-        margin, gradient = problem.slope(p, rows)
-        feas[rows[margin <= -problem.tolerance[rows]]] = True
-        d = p - x
-        loss = d.square().sum(1) + weight[rows] * margin.clamp_min(0)
-        g = (2 * d + torch.where(column(margin > 0), column(weight[rows]) * gradient, 0)) * chain(w)
-        w = w + adam.step(g, rate)
-        if step % max(steps // patience, 1) == max(steps // patience, 1) - 1:
-            k = loss < 0.9999 * reference
-            reference = loss[k]
-            rows, w, x = rows[k], w[k], x[k]
-            adam.keep(k)
+        points, stretch = _from_free(free, problem.box)
+        margin, gradient = problem.slope(points, rows)
+        crossed[rows] |= margin <= -problem.tolerance[rows]
+        loss = (points - centre).square().sum(1) + weight[rows] * margin.clamp_min(0.0)
+        pull = torch.where(column(margin > 0.0), column(weight[rows]) * gradient, 0.0)
+        free = free + adam.step((2.0 * (points - centre) + pull) * stretch, rate)
+        if (step + 1) % max(steps // CHECKS, 1) == 0:
+            going = loss <= STALLED * checked
+            rows, free, centre, checked = rows[going], free[going], centre[going], loss[going]
+            adam.keep(going)
             if len(rows) == 0:
                 break
-    return feas
+    return crossed
+
+
+def _to_free(points: Float64[Tensor, "rows features"], box: Box | None) -> Tensor:
+    if box is None:
+        return points.clone()
+    middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
+    return torch.atanh(INSIDE * (points - middle) / half)
+
+
+def _from_free(
+    free: Float64[Tensor, "rows features"], box: Box | None
+) -> tuple[Float64[Tensor, "rows features"], Float64[Tensor, "rows features"]]:
+    """The points, and the derivative of each entry by its free variable."""
+    if box is None:
+        return free, torch.ones_like(free)
+    middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
+    bent = torch.tanh(free)
+    return middle + half * bent, half * (1.0 - bent.square())

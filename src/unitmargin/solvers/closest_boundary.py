@@ -1,68 +1,33 @@
-import torch
-from unitmargin.solvers.geometry import column, ray_point, norm
+"""Closest Boundary: one ray for every other class, and the shortest of their crossings."""
+
 from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.rays import Rays, search_rays
 
-LADDER = tuple(2.0 ** (k / 1) for k in range(-3, 6))
 
+def closest_boundary(problem: Problem) -> None:
+    r"""Closest Boundary: :math:`\min_j \min \{ t > 0 : F_j(x + t \nu_j) = 0 \}` with
+    :math:`F_j = f_l - f_j` and :math:`\nu_j = -\nabla F_j(x) / \|\nabla F_j(x)\|`.
 
-def closest_boundary(problem, *, bisections=17, ladder=LADDER):
-    rows = problem.all_rows()
-    others = problem.rivals()
+    The direction is not updated along the ray. Each crossing is bracketed on a ladder of doubling
+    lengths, from 1/8 to 32 times the linearised distance (the publication leaves its values open)
+    or from the certified distance, and bisected 17 times as published; a class leaves as soon as
+    its bracket lies beyond the best crossing.
+
+    Guarantee: exact to 1e-5 on affine classifiers without a box; elsewhere an upper bound, 2 % to
+    5 % above the minimum on small networks. FAILED where no ray meets the boundary.
+    Cost: ``classes - 1`` backward passes, and at most 26 forward passes for each other class.
+    Source: Brau et al., arXiv 2201.01235, Closest Boundary with bisection.
+
+    Example:
+        >>> import torch
+        >>> from unitmargin.solvers import minimal_perturbation
+        >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "closest_boundary")
+        >>> abs(float(found.distance) - 2**0.5) < 1e-5
+        True
+    """
+    rows, others = problem.all_rows(), problem.rivals()
     margins, gradients = problem.pair_slopes(problem.start, rows, others)
-    n = others.shape[1]
-    rows = rows.repeat_interleave(n)
-    search_rays(
-        problem,
-        rows,
-        others.flatten(),
-        margins.flatten(),
-        gradients.flatten(0, 1),
-        bisections,
-        ladder,
-    )
-
-
-def fast_outer_boundary(problem, *, bisections=17, ladder=LADDER):
-    rows = problem.all_rows()
-    margin, gradient = problem.slope(problem.start, rows)
-    search_rays(problem, rows, None, margin, gradient, bisections, ladder)
-
-
-def search_rays(problem, rows, classes, margins, gradients, bisections, ladder):
-    length = norm(gradients)
-    direction = torch.where(length > 0, -gradients / length, 0)
-    guess = torch.where(length > 0, column(margins) / length, 0)
-    floor = column(
-        problem.lower_bound()[rows] if classes is None else problem.lower_bounds[rows, classes]
-    )
-    low, high = floor.clone(), torch.full_like(guess, torch.inf)
-    pend = (guess > 0).squeeze(1).nonzero().squeeze(1)
-
-    def ev(idx, radius):
-        p = ray_point(problem.start[rows[idx]], direction[idx], radius, problem.box)
-        return problem.margin(p, rows[idx], None if classes is None else classes[idx])
-
-    for t in ladder:
-        r = torch.maximum(floor, t * guess)[pend]
-        if len(pend) == 0:
-            break
-        neg = ev(pend, r) < 0
-        high[pend[neg]] = r[neg]
-        low[pend[~neg]] = r[~neg]
-        pend = pend[~neg]
-    for _ in range(bisections):
-        best = torch.full_like(problem.best_distance, torch.inf).scatter_reduce(
-            0, rows, high.squeeze(1), "amin"
-        )
-        act = (
-            (torch.isfinite(high) & (low < column(best[rows])) & (high - low > 1e-7 * high))
-            .squeeze(1)
-            .nonzero()
-            .squeeze(1)
-        )
-        if len(act) == 0:
-            break
-        mid = 0.5 * (low[act] + high[act])
-        neg = ev(act, mid) < 0
-        high[act[neg]] = mid[neg]
-        low[act[~neg]] = mid[~neg]
+    rows = rows.repeat_interleave(others.shape[1])
+    rays = Rays(rows, others.flatten(), margins.flatten(), gradients.flatten(0, 1))
+    search_rays(problem, rays)

@@ -25,13 +25,13 @@ def search(
     x: Float64[Tensor, "batch *shape"] | Tensor,
     labels: Tensor,
     box: Box | None,
-    bisections: int,
+    refinements: int,
     batch_size: int,
     progress: bool,
     options: Mapping[str, Any],
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
-    box = check_arguments(model, x, labels, box, bisections, batch_size)
+    box = check_arguments(model, x, labels, box, refinements, batch_size)
     check_options(solver, options)
     with (
         torch.inference_mode(False),
@@ -47,7 +47,7 @@ def search(
             rows = slice(first, first + batch_size)
             points = start[rows].flatten(1)
             part = _solve(
-                solver, evaluator, points, labels[rows], box, bisections, bar.update, options
+                solver, evaluator, points, labels[rows], box, refinements, bar.update, options
             )
             parts.append(part)
     return MapResult(
@@ -65,7 +65,7 @@ def _solve(
     start: Float64[Tensor, "batch features"],
     labels: Int64[Tensor, " batch"],
     box: Box | None,
-    bisections: int,
+    refinements: int,
     tick: Callable[[], object],
     options: Mapping[str, Any],
 ) -> MapResult:
@@ -79,7 +79,7 @@ def _solve(
     problem = Problem(evaluator, start[rows], labels[rows], logits[rows], box, tick)
     if len(rows):
         solver(problem, **options)
-        land(problem, bisections)
+        land(problem, refinements)
     return _verdict(problem, start, rows, already)
 
 
@@ -124,7 +124,7 @@ def check_arguments(
     x: Tensor,
     labels: Tensor,
     box: Box | None,
-    bisections: int,
+    refinements: int,
     batch_size: int,
 ) -> Box | None:
     """Raise unless the arguments fit together; the box as two floats.
@@ -138,10 +138,10 @@ def check_arguments(
             "module"
         )
     check_samples(x, labels)
-    if bisections < 0 or batch_size < 1:
+    if refinements < 0 or batch_size < 1:
         raise ValueError(
-            f"bisections must be >= 0 and batch_size >= 1, got {bisections} and {batch_size}; "
-            "use 0 bisections to keep the solver's own points"
+            f"refinements must be >= 0 and batch_size >= 1, got {refinements} and {batch_size}; "
+            "use 0 refinements to keep the solver's own points"
         )
     devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
     if devices and x.device not in devices:

@@ -31,7 +31,8 @@ class Problem:
         margins: margin of the label against every class at the start; infinite for the label.
         lower_bounds: certified distance to every class, 0 where no constants are known.
         tolerance: the tau of :class:`MapResult`.
-        best_point, best_distance: best so far; infinite distance where nothing was found.
+        best_point, best_distance, best_margin: best so far; infinite distance where nothing was
+            found.
         n_forward, n_backward: evaluations so far.
     """
 
@@ -51,6 +52,7 @@ class Problem:
         self.lower_bounds = self._certified()
         self.best_point = torch.full_like(start, torch.nan)
         self.best_distance = torch.full_like(self.tolerance, torch.inf)
+        self.best_margin = torch.full_like(self.tolerance, torch.nan)
         self.n_forward = torch.zeros_like(labels)
         self.n_backward = torch.zeros_like(labels)
 
@@ -186,6 +188,7 @@ class Problem:
         won = (distances < self.best_distance[rows]) & (distances == best[rows])
         self.best_distance = best
         self.best_point[rows[won]] = points[won]
+        self.best_margin[rows[won]] = margins[won]
 
 
 def pair_margins(

@@ -1,10 +1,12 @@
-"""Where to look first: the nearest class by linearisation, and searches outward on straight rays."""
+"""Where to look first: the nearest class by linearisation, and searches on straight rays."""
+
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from unitmargin.solvers.geometry import ray_point
+from unitmargin.solvers.geometry import column, linear_distance, ray_point, unit
 from unitmargin.solvers.problem import Problem
 
 SHORTLIST = 10
@@ -60,3 +62,75 @@ def walk_out(
         points = ray_point(start, direction[pending], reach, problem.box)
         margin = problem.margin(points, rows[pending])
         pending = pending[margin > -problem.tolerance[rows[pending]]]
+
+
+LADDER = tuple(2.0**doubling for doubling in range(-3, 6))
+"""Trial lengths of a ray search in units of the linearised distance, shortest first: it aims at the
+first crossing."""
+
+RAY_BISECTIONS = 17
+"""Published resolution of the ray search, 2**-16 of the bracket."""
+
+
+@dataclass(frozen=True)
+class Rays:
+    """Straight rays down the gradients at the samples ``rows``, for one class each or for all."""
+
+    rows: Int64[Tensor, " rays"]
+    classes: Int64[Tensor, " rays"] | None
+    margins: Float64[Tensor, " rays"]
+    gradients: Float64[Tensor, "rays features"]
+
+    def margin(
+        self, problem: Problem, chosen: Int64[Tensor, " chosen"], length: Float64[Tensor, " chosen"]
+    ) -> Float64[Tensor, " chosen"]:
+        """Margin at the given length on each chosen ray."""
+        rows = self.rows[chosen]
+        direction = -unit(self.gradients[chosen])
+        points = ray_point(problem.start[rows], direction, column(length), problem.box)
+        classes = None if self.classes is None else self.classes[chosen]
+        return problem.margin(points, rows, classes)
+
+    def floor(self, problem: Problem) -> Float64[Tensor, " rays"]:
+        """Certified distance, 0 where none is known."""
+        if self.classes is None:
+            return problem.lower_bound()[self.rows]
+        return problem.lower_bounds[self.rows, self.classes]
+
+
+def search_rays(problem: Problem, rays: Rays) -> None:
+    """Bracket the first crossing of every ray on a ladder of lengths, then bisect it.
+
+    A ray is dropped as soon as its bracket lies beyond the shortest crossing of its sample.
+    """
+    low, high = _bracket(problem, rays)
+    for _ in range(RAY_BISECTIONS):
+        shortest = torch.full_like(problem.best_distance, torch.inf)
+        shortest = shortest.scatter_reduce(0, rays.rows, high, "amin")
+        useful = torch.isfinite(high) & (low < shortest[rays.rows])
+        chosen = useful.nonzero().squeeze(1)
+        if len(chosen) == 0:
+            return
+        middle = 0.5 * (low[chosen] + high[chosen])
+        crossed = rays.margin(problem, chosen, middle) < 0.0
+        high[chosen] = torch.where(crossed, middle, high[chosen])
+        low[chosen] = torch.where(crossed, low[chosen], middle)
+
+
+def _bracket(
+    problem: Problem, rays: Rays
+) -> tuple[Float64[Tensor, " rays"], Float64[Tensor, " rays"]]:
+    """Longest length before and shortest length behind the crossing; infinite if there is none."""
+    guess = linear_distance(rays.margins, rays.gradients).squeeze(1)
+    floor = rays.floor(problem)
+    low, high = floor.clone(), torch.full_like(guess, torch.inf)
+    pending = (guess > 0.0).nonzero().squeeze(1)
+    for factor in LADDER:
+        if len(pending) == 0:
+            break
+        length = torch.maximum(floor, factor * guess)[pending]
+        crossed = rays.margin(problem, pending, length) < 0.0
+        high[pending[crossed]] = length[crossed]
+        low[pending[~crossed]] = length[~crossed]
+        pending = pending[~crossed]
+    return low, high

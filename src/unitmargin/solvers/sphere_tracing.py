@@ -32,7 +32,7 @@ ALIGNED = 1e-4
 gained is of the order of its square."""
 
 TOUCHING = 2e-3
-"""Relative depth behind the boundary up to which an aligned path stops; the bisection that follows
+"""Relative depth behind the boundary up to which an aligned path stops; the refinement that follows
 every search does the rest."""
 
 OPTIMAL = 1.0 + 1e-7
@@ -42,7 +42,8 @@ CUTS = 5
 """Linearisations that a path remembers: as many pieces of the boundary may meet at a corner."""
 
 CORNER_SHARE = 5
-"""One step in so many is a corner step; they come last, when the pieces near the end are known."""
+"""Of so many steps one is a corner step, after the first five; they come last, when the pieces of
+the boundary near the end are known."""
 
 SETTLED = 1e-7
 """Relative change of a corner step's proposal at which a path stops."""
@@ -72,9 +73,9 @@ def sphere_tracing(
 
     :math:`u = n` with M = 0 is the optimality condition of the problem, with a box as without.
     Where the margin is 1-Lipschitz with unit gradients, r + M never skips a boundary on the ray:
-    the ball of radius M around p is safe. The last fifth of the steps looks for corners, where
-    several pieces of the boundary meet and no single normal is the answer: the next point is the
-    closest to x that satisfies the last five linearisations at once.
+    the ball of radius M around p is safe. About the last fifth of the steps looks for corners,
+    where several pieces of the boundary meet and no single normal is the answer: the next point is
+    the closest to x that satisfies the last five linearisations at once.
 
     Certified distances of a :class:`FrozenNetwork` order the classes, drop every class that cannot
     be closer than the best point, bound r from below and stop a path that has reached the bound.
@@ -141,18 +142,18 @@ class _Path:
         )
 
 
-def _begin(problem: Problem, rows: Int64[Tensor, " rows"], classes: Int64[Tensor, " rows"]) -> _Path:
+def _begin(
+    problem: Problem, rows: Int64[Tensor, " rows"], classes: Int64[Tensor, " rows"]
+) -> _Path:
     margin, gradient = problem.slope(problem.start[rows], rows, classes)
     floor = column(problem.lower_bounds[rows, classes])
     radius = torch.maximum(floor, linear_distance(margin, gradient))
     return _Path(rows, classes, -unit(gradient), radius, floor, gradient[:, None], -column(margin))
 
 
-def _follow(
-    problem: Problem, path: _Path, steps: int, first_turn: float, last_turn: float
-) -> None:
+def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_turn: float) -> None:
     """Turns, then corner steps; rows that never crossed walk on along their last ray."""
-    corner_steps = steps // CORNER_SHARE
+    corner_steps = max(steps // CORNER_SHARE - 1, 0)
     turns = steps - 1 - corner_steps
     for step in range(turns):
         done = step / max(turns - 1, 1)

@@ -211,7 +211,7 @@ class _Trainer:
             optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    def save(self, path: Path, history: list[dict[str, float]]) -> None:
+    def save(self, path: Path, history: list[dict[str, Any]]) -> None:
         write_checkpoint(path, Checkpoint(self.model, self.optimizers, self.options, history))
 
     def restore(self, path: Path) -> list[dict[str, Any]]:

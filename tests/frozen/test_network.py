@@ -1,0 +1,167 @@
+"""The deployed network: what it accepts, and constants that follow its weights."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from exact import affine, box, polyhedron, stretched_affine, unit_affine
+
+from unitmargin.activations import Abs, GroupSort, MaxMin
+from unitmargin.certificates import certify
+from unitmargin.fixed import Flatten, Normalize
+from unitmargin.frozen import Dense, FrozenNetwork
+
+EXACTNESS = 1e-12
+"""Products of a few float64 norms."""
+
+
+def test_constants_are_row_distances_times_layer_norms() -> None:
+    network = stretched_affine(torch.float32).network
+    rows = network.head.weight.double()
+    stretch = network.layers[0].norm()
+    assert stretch == pytest.approx(2.0, abs=1e-6)
+    constants = network.pair_constants()
+    for i in range(network.n_classes):
+        for j in range(network.n_classes):
+            expected = float((rows[i] - rows[j]).norm()) * stretch
+            assert float(constants[i, j]) == pytest.approx(expected, abs=EXACTNESS)
+
+
+def test_the_normalisation_enters_the_constants() -> None:
+    head = unit_affine(in_shape=(3,), classes=3).network.head
+    plain = FrozenNetwork([head], (3,))
+    for std in ([0.25, 0.25, 0.25], [0.5, 0.25, 4.0]):
+        deviation = torch.tensor(std, dtype=torch.float64)
+        layer = Normalize(torch.zeros(3, dtype=torch.float64), deviation)
+        network = FrozenNetwork([layer, head], (3,))
+        assert network.input_scale == 4.0
+        expected = 4.0 * plain.pair_constants()
+        assert (network.pair_constants() - expected).abs().max() <= EXACTNESS
+    assert plain.input_scale == 1.0
+
+
+def scale_in_place(network: FrozenNetwork) -> None:
+    network.head.weight.mul_(2.0)
+
+
+def scale_data(network: FrozenNetwork) -> None:
+    network.head.weight.data.mul_(2.0)
+
+
+def scale_through_numpy(network: FrozenNetwork) -> None:
+    network.head.weight.numpy()[:] *= 2.0
+
+
+def replace_buffer(network: FrozenNetwork) -> None:
+    network.head.weight = 2.0 * network.head.weight
+
+
+def load_state(network: FrozenNetwork) -> None:
+    state = network.state_dict()
+    last = f"layers.{len(network.layers) - 1}.weight"
+    network.load_state_dict({**state, last: 2.0 * state[last]})
+
+
+def replace_layer(network: FrozenNetwork) -> None:
+    network.layers[-1] = Dense(2.0 * network.head.weight, network.head.bias)
+
+
+CHANGES: list[Callable[[FrozenNetwork], None]] = [
+    scale_in_place, scale_data, scale_through_numpy, replace_buffer, load_state, replace_layer,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("change", CHANGES)
+def test_constants_and_certificates_follow_every_change(
+    change: Callable[[FrozenNetwork], None], dtype: torch.dtype
+) -> None:
+    truth = affine(dtype)
+    network, x = truth.network, truth.inputs
+    before = network.pair_constants().clone()
+    certify(network, x)  # fills whatever is kept
+    change(network)
+    assert (network.pair_constants() - 2.0 * before).abs().max() <= EXACTNESS
+    fresh = FrozenNetwork(list(network.layers), network.in_shape)
+    assert torch.equal(certify(network, x).radius, certify(fresh, x).radius)
+    assert torch.equal(network.in_float64()(x.double()), fresh.in_float64()(x.double()))
+
+
+def test_a_replaced_layer_without_weights_is_noticed() -> None:
+    truth = box(torch.float32)
+    certify(truth.network, truth.inputs)
+    truth.network.layers[3] = Abs()
+    fresh = FrozenNetwork(list(truth.network.layers), (3,))
+    assert torch.equal(certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin)
+
+
+def test_a_changed_configuration_is_noticed() -> None:
+    truth = polyhedron(torch.float32)
+    certify(truth.network, truth.inputs)
+    sort = truth.network.layers[1]
+    assert isinstance(sort, GroupSort)
+    sort.size = 4
+    fresh = FrozenNetwork(list(truth.network.layers), (4,))
+    assert torch.equal(certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin)
+
+
+def test_rounding_to_another_dtype_is_measured_again() -> None:
+    network = unit_affine(torch.float64).network
+    exact = network.pair_constants().clone()
+    network.float()
+    rounded = network.pair_constants()
+    assert network.dtype == torch.float32
+    assert not torch.equal(exact, rounded)
+    network.double()
+    assert torch.equal(network.pair_constants(), rounded)
+
+
+def test_in_float64_evaluates_the_stored_weights() -> None:
+    truth = unit_affine(torch.float32)
+    wide = truth.network.in_float64()
+    assert wide.dtype == torch.float64
+    assert torch.equal(wide.head.weight, truth.network.head.weight.double())
+    assert truth.network.dtype == torch.float32
+    assert wide.in_float64() is wide
+
+
+def test_nothing_is_trainable() -> None:
+    network = unit_affine().network
+    assert not list(network.parameters())
+    assert not any(buffer.requires_grad for buffer in network.buffers())
+
+
+def test_the_last_layer_must_be_dense() -> None:
+    with pytest.raises(ValueError, match="last layer must be a Dense head, got Flatten"):
+        FrozenNetwork([Flatten()], (4,))
+    with pytest.raises(ValueError, match="got NoneType"):
+        FrozenNetwork([], (4,))
+
+
+def test_class_names_default_to_numbers() -> None:
+    network = affine(classes=3).network
+    assert network.classes == ("0", "1", "2")
+    named = FrozenNetwork(list(network.layers), (7,), ("a", "b", "c"), {"note": 1})
+    assert (named.classes, named.facts) == (("a", "b", "c"), {"note": 1})
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(2, 2, 2, 3, dtype=torch.uint8), "floating point, got torch.uint8"),
+        (torch.zeros(2, 2, 3), r"shape \(batch, 2, 2, 3\), got \(2, 2, 3\)"),
+        (torch.zeros(2, 2, 2, 4), r"got \(2, 2, 2, 4\)"),
+    ],
+)
+def test_other_inputs_are_refused(x: torch.Tensor, message: str) -> None:
+    network = unit_affine(torch.float32).network
+    with pytest.raises(ValueError, match=message):
+        network.check_input(x)
+    if x.is_floating_point():
+        with pytest.raises(ValueError, match=message):
+            certify(network, x)
+
+
+def test_layer_norms_skip_the_head() -> None:
+    network = FrozenNetwork([Flatten(), MaxMin(), *affine(features=4).network.layers], (4,))
+    assert network.layer_norms() == [1.0, 1.0]

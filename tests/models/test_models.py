@@ -1,0 +1,56 @@
+"""The registry of models."""
+
+import pytest
+import torch
+
+from unitmargin.models import MODELS, DenseUGNN, build_model
+from unitmargin.models.classifier import build_conv, build_head, build_linear
+
+
+def test_every_model_is_built_by_name() -> None:
+    for name, kind in MODELS.items():
+        model = build_model(name, in_shape=[1, 4, 4], n_classes=3)
+        assert type(model) is kind
+        assert (model.in_shape, model.n_classes) == ((1, 4, 4), 3)
+
+
+def test_an_unknown_model_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="model must be one of ugnn, dense_ugnn.*got 'resnet'"):
+        build_model("resnet", (1, 4, 4), 3)
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(ValueError, match="model dense_ugnn does not take.*colour"):
+        build_model("dense_ugnn", (2,), 2, colour="red")
+
+
+@pytest.mark.parametrize(
+    ("family", "call"),
+    [
+        ("linear", lambda: build_linear("dense", 2, 2)),
+        ("conv", lambda: build_conv("dense", 2, 3, (2, 2))),
+        ("head", lambda: build_head("dense", 2, 2)),
+    ],
+)
+def test_unknown_parts_list_the_known_ones(family: str, call: object) -> None:
+    with pytest.raises(ValueError, match=f"{family} must be one of .*, got 'dense'"):
+        call()  # type: ignore[operator]
+
+
+def test_layers_are_named_as_in_the_state_dictionary() -> None:
+    model = build_model("ugnn", (1, 4, 4), 3)
+    names = [name for name, _ in model.layers()]
+    assert names[0] == "normalize"
+    assert names[-1] == "head"
+    assert len(set(names)) == len(names)
+    for key in model.state_dict():
+        assert key.rsplit(".", 1)[0] in names
+
+
+def test_layers_in_order_are_the_network() -> None:
+    model = DenseUGNN((6,), 3)
+    x = torch.rand(4, 6)
+    output = x
+    for _, layer in model.layers():
+        output = layer(output)
+    assert torch.equal(output, model(x))

@@ -1,0 +1,113 @@
+"""The convolutional network: the paper's listing, and every size it generalises to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from unitmargin.activations import Abs, Activation, MaxMin
+from unitmargin.checks import unit_gradient_error
+from unitmargin.fixed import Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.models import UGNN
+from unitmargin.models.ugnn import largest_depth
+from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
+
+UNIT_GRADIENT = 1e-5
+"""The promise of the models in float32."""
+
+
+def summary(layer: nn.Module) -> tuple[object, ...]:
+    if isinstance(layer, OrthogonalConv2d):
+        return ("conv", layer.in_channels, layer.out_channels, layer.transform.map_size)
+    if isinstance(layer, OrthogonalLinear):
+        return ("dense", layer.in_features, layer.out_features)
+    return (type(layer).__name__,)
+
+
+def paper_listing(side: int) -> list[tuple[object, ...]]:
+    """The appendix's UGNN for 3 channels, MaxMin, and inputs of ``side`` = m * 32 pixels."""
+    expected: list[tuple[object, ...]] = []
+    for block in range(5):
+        channels, size = 3 * 4**block, side // 2**block
+        activation = ("Abs",) if channels % 2 else ("MaxMin",)
+        expected += [("conv", channels, channels, (size, size)), activation] * 2
+        if block == 4 and size > 2:
+            expected.append(("MaxPool",))
+        expected.append(("PixelUnshuffle",))
+    dense = [("dense", 3072, 1024), ("MaxMin",), ("dense", 1024, 512), ("MaxMin",)]
+    return [*expected, ("Flatten",), *dense]
+
+
+@pytest.mark.parametrize("side", [32, 96])
+def test_it_is_the_listing_of_the_paper(side: int) -> None:
+    normalize = Normalize(torch.zeros(3), torch.ones(3))
+    with torch.device("meta"):  # shapes alone: nothing is drawn or factorised
+        model = UGNN((3, side, side), 10, normalize=normalize)
+    assert [summary(layer) for layer in model.features] == paper_listing(side)
+    assert model.head.raw.shape == (10, 512)
+
+
+def test_larger_maps_are_pooled_to_two_by_two() -> None:
+    model = UGNN((1, 12, 20), 4, depth=2)
+    x = torch.rand(2, 1, 12, 20)
+    shapes = []
+    for layer in model.features:
+        x = layer(x)
+        if isinstance(layer, MaxPool | PixelUnshuffle | Flatten):
+            shapes.append(tuple(x.shape[1:]))
+    assert shapes == [(4, 6, 10), (4, 2, 2), (16, 1, 1), (16,)]
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "depth"),
+    [(8, 8, 3), (32, 32, 5), (64, 64, 5), (12, 20, 2), (28, 28, 2), (2, 6, 1), (7, 8, 0)],
+)
+def test_the_largest_depth(height: int, width: int, depth: int) -> None:
+    assert largest_depth(height, width) == depth
+
+
+def test_odd_channel_counts_fall_back_to_abs() -> None:
+    layers = [x for x in UGNN((3, 4, 4), 4, depth=2).features if isinstance(x, Activation)]
+    assert [type(x) for x in layers[:4]] == [Abs, Abs, MaxMin, MaxMin]
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2),
+    st.sampled_from(["cayley", "manifold"]), st.integers(0, 99),
+)  # fmt: skip
+def test_unit_gradients_for_any_shape(
+    channels: int, rows: int, columns: int, depth: int, conv: str, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    shape = (channels, rows * 2**depth, columns * 2**depth)
+    model = UGNN(shape, 3, depth=depth, conv=conv, hidden=(4,))
+    assert unit_gradient_error(model, torch.randn(2, *shape)) <= UNIT_GRADIENT
+
+
+def test_hidden_widths_never_exceed_the_features() -> None:
+    widths = [
+        layer.out_features
+        for layer in UGNN((1, 8, 8), 10).features
+        if isinstance(layer, OrthogonalLinear)
+    ]
+    assert widths == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("shape", "depth", "message"),
+    [
+        ((1, 7, 8), None, "divisible by 2\\*\\*depth with depth >= 1, got 7 x 8 and depth 0"),
+        ((1, 8, 12), 3, "got 8 x 12 and depth 3"),
+        ((1, 8, 8), 0, "depth >= 1, got 8 x 8 and depth 0"),
+        ((64,), None, "in_shape must be .* got \\(64,\\); .* dense_ugnn"),
+    ],
+)
+def test_other_sizes_are_refused(shape: tuple[int, ...], depth: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        UGNN(shape, 3, depth=depth)
+
+
+def test_another_map_at_run_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="map size 8 x 8 .* got 16 x 16"):
+        UGNN((1, 8, 8), 3)(torch.rand(1, 1, 16, 16))
