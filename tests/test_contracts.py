@@ -67,7 +67,12 @@ def conv_cases() -> dict[str, Case]:
             (inputs, *size),
         )
         for name, kind in ORTHOGONAL_CONVS.items()
-        for inputs, outputs, size in ((3, 3, (2, 2)), (4, 2, (3, 5)), (2, 2, (1, 1)), (4, 3, (3, 3)))
+        for inputs, outputs, size in (
+            (3, 3, (2, 2)),
+            (4, 2, (3, 5)),
+            (2, 2, (1, 1)),
+            (4, 3, (3, 3)),
+        )
     }
 
 

@@ -157,6 +157,7 @@ def closest_adversarial(
         own = landed.gather(1, label[:, None])
         remaining = (own - landed.scatter(1, label[:, None], -torch.inf)).min(1).values
         reach, flipped = _first_flip(wide, start, step * gradient, label)
+        flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
     move = _rows(torch.where(flipped, reach, 1.0), x) * (step * gradient)
     distance = torch.where(flipped, (start - (start - move)).flatten(1).norm(dim=1), torch.inf)
     return ClosestAdversarial(

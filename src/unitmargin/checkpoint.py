@@ -75,14 +75,16 @@ def read_checkpoint(
     """Restore model and optimisers in place; returns the history so far.
 
     Raises:
-        ValueError: a damaged file, or a checkpoint of other training options.
+        ValueError: a damaged file, or a checkpoint of other training options or another model.
     """
     try:
         with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata()
+            metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}); delete it to start again") from None
+    if not {"options", "history"} <= set(metadata):
+        raise ValueError(f"{path} is not a checkpoint; delete it to start again")
     stored = json.loads(metadata["options"])
     if stored != asdict(options):
         changed = sorted(key for key, value in asdict(options).items() if stored.get(key) != value)
@@ -90,6 +92,20 @@ def read_checkpoint(
             f"{path} was written with other training options ({', '.join(changed)}); use the same "
             "ones, or delete it to start again"
         )
+    try:
+        _restore(tensors, model, optimizers)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is of another model ({error}); use the same one, or delete it to start again"
+        ) from None
+    history: list[dict[str, Any]] = json.loads(metadata["history"])
+    return history
+
+
+def _restore(
+    tensors: dict[str, Tensor], model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]
+) -> None:
+    """Load the tensors of a checkpoint into model and optimisers."""
     model.load_state_dict(
         {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     )
@@ -101,5 +117,3 @@ def read_checkpoint(
                 index, key = name.removeprefix(prefix).split(".", 1)
                 state.setdefault(int(index), {})[key] = value
         optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-    history: list[dict[str, Any]] = json.loads(metadata["history"])
-    return history

@@ -168,7 +168,7 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on after the last whole epoch", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError, ArithmeticError) as error:
         print(f"unitmargin: {error}", file=sys.stderr)
         sys.exit(2)
     sys.exit(status)

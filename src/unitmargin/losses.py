@@ -32,7 +32,7 @@ def offset_cross_entropy(
     The offset asks for a margin, the temperature sets how much larger margins still pay.
     Source: Prach, Lampert, arXiv 2208.03160 (there times the temperature).
     """
-    shifted = logits - offset * nn.functional.one_hot(labels, logits.shape[1])
+    shifted = logits - offset * nn.functional.one_hot(labels, logits.shape[1]).to(logits.dtype)
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 

@@ -68,27 +68,33 @@ class ManifoldDescent(torch.optim.Optimizer):
         state = self._state(parameter, x)
         state["step"] += 1
         count = float(state["step"])
-        state["momentum"].lerp_(gradient, 1.0 - group["momentum"])
+        momentum, vector = (_like(x, state[name]) for name in ("momentum", "vector"))
+        momentum.lerp_(gradient, 1.0 - group["momentum"])
         # Twice the tangent part, before bias correction: both factors go into the step size.
-        direction = torch.baddbmm(state["momentum"], x @ state["momentum"].mH, x, alpha=-1.0)
+        direction = torch.baddbmm(momentum, x @ momentum.mH, x, alpha=-1.0)
         corrected = 1.0 - group["momentum"] ** count
         squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square() / corrected**2
         state["second"].lerp_(squared, 1.0 - group["decay"])
         scale = (state["second"] / (1.0 - group["decay"] ** count)).sqrt() * corrected
-        spectral, state["vector"] = spectral_norm(direction, state["vector"])
+        spectral, vector = spectral_norm(direction, vector)
+        state["vector"] = _real(vector)
         size = group["lr"] * x.shape[-2] ** 0.5 / scale.clamp_min(ZERO_GRADIENT)
         size = torch.minimum(size, MAXIMUM_STEP / spectral.clamp_min(ZERO_GRADIENT))
         moved = correct(torch.addcmul(x, size[:, None, None].to(x.dtype), direction, value=-1.0))
         parameter.copy_((_to_paired(moved) if group["paired"] else moved).view_as(parameter))
 
     def _state(self, parameter: Tensor, x: Tensor) -> dict[str, Any]:
-        """Momentum and power vector of the stack, second moment one number a matrix."""
+        """Momentum and power vector of the stack, second moment one number a matrix.
+
+        All of them real: ``load_state_dict`` casts a state to the dtype of its parameter, which
+        would drop imaginary parts.
+        """
         state: dict[str, Any] = self.state[parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32)
-            state["momentum"] = torch.zeros_like(x)
+            state["momentum"] = _real(torch.zeros_like(x))
             state["second"] = torch.zeros(x.shape[0], dtype=torch.float32, device=x.device)
-            state["vector"] = torch.ones_like(x[:, :1, :])
+            state["vector"] = _real(torch.ones_like(x[:, :1, :]))
         return state
 
 
@@ -98,6 +104,16 @@ def _to_complex(paired: Tensor) -> Tensor:
 
 def _to_paired(matrices: Tensor) -> Tensor:
     return torch.stack((matrices.real, matrices.imag), dim=1)
+
+
+def _real(matrices: Tensor) -> Tensor:
+    """The same numbers as a real tensor, sharing memory."""
+    return torch.view_as_real(matrices) if matrices.is_complex() else matrices
+
+
+def _like(x: Tensor, numbers: Tensor) -> Tensor:
+    """Inverse of ``_real`` for matrices of the kind of ``x``."""
+    return torch.view_as_complex(numbers) if x.is_complex() else numbers
 
 
 def spectral_norm(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,8 @@
 """Recipes: one TOML file per experiment, read into frozen dataclasses; nothing is executed."""
 
 import dataclasses
+import json
+import re
 import tomllib
 import types
 import typing
@@ -174,15 +176,19 @@ def write_recipe(recipe: Recipe) -> str:
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{key} = {_literal(value)}" for key, value in table.items() if value is not None]
+    return [f"{_key(key)} = {_literal(value)}" for key, value in table.items() if value is not None]
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _literal(key)
 
 
 def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        # JSON escapes what TOML does, but for the one control character above the printable ones.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     return repr(value)

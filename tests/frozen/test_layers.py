@@ -1,10 +1,12 @@
 """Weighted layers of the deployed network: exact norms, autocast, configuration."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
 from unitmargin.checks import jacobian
-from unitmargin.fixed import MaxPool, Normalize, PixelUnshuffle
+from unitmargin.fixed import FixedLayer, MaxPool, Normalize, PixelUnshuffle
 from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, Dense
 from unitmargin.frozen.layers import singular_values
 
@@ -66,18 +68,18 @@ def test_autocast_does_not_round_a_certified_layer() -> None:
         assert torch.equal(layer(x), expected)
 
 
-EXAMPLES = {
-    "pixel_unshuffle": PixelUnshuffle(3),
-    "max_pool": MaxPool(3),
-    "normalize": Normalize(torch.rand(2), torch.rand(2) + 0.5),
-    "dense": Dense(torch.randn(2, 3), torch.randn(2)),
-    "circular_convolution": random_convolution((3, 4)),
+EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
+    "pixel_unshuffle": lambda: PixelUnshuffle(3),
+    "max_pool": lambda: MaxPool(3),
+    "normalize": lambda: Normalize(torch.rand(2), torch.rand(2) + 0.5),
+    "dense": lambda: Dense(torch.randn(2, 3), torch.randn(2)),
+    "circular_convolution": lambda: random_convolution((3, 4)),
 }
 
 
 @pytest.mark.parametrize("kind", FROZEN_LAYERS)
 def test_every_layer_is_rebuilt_from_its_configuration_and_tensors(kind: str) -> None:
-    layer = EXAMPLES[kind] if kind in EXAMPLES else FROZEN_LAYERS[kind]()
+    layer = EXAMPLES.get(kind, FROZEN_LAYERS[kind])()
     again = FROZEN_LAYERS[kind].rebuild(layer.configuration(), dict(layer.state_dict()))
     assert layer.kind == kind
     assert type(again) is type(layer)

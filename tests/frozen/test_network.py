@@ -92,7 +92,9 @@ def test_a_replaced_layer_without_weights_is_noticed() -> None:
     certify(truth.network, truth.inputs)
     truth.network.layers[3] = Abs()
     fresh = FrozenNetwork(list(truth.network.layers), (3,))
-    assert torch.equal(certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin)
+    assert torch.equal(
+        certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin
+    )
 
 
 def test_a_changed_configuration_is_noticed() -> None:
@@ -102,7 +104,9 @@ def test_a_changed_configuration_is_noticed() -> None:
     assert isinstance(sort, GroupSort)
     sort.size = 4
     fresh = FrozenNetwork(list(truth.network.layers), (4,))
-    assert torch.equal(certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin)
+    assert torch.equal(
+        certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin
+    )
 
 
 def test_rounding_to_another_dtype_is_measured_again() -> None:

@@ -39,6 +39,7 @@ class DenseUGNN(Classifier):
     Source: the paper, section 4 (the layer-wise conditions alone).
 
     Example:
+        >>> import torch
         >>> DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2, 2))(torch.rand(5, 2)).shape
         torch.Size([5, 2])
     """

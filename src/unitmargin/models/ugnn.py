@@ -40,6 +40,7 @@ class UGNN(Classifier):
     Source: the paper, section 4.3, and the listing of its appendix.
 
     Example:
+        >>> import torch
         >>> UGNN(in_shape=(1, 8, 8), n_classes=10)(torch.rand(2, 1, 8, 8)).shape
         torch.Size([2, 10])
     """

@@ -59,11 +59,9 @@ def freeze(
 
 
 def _plain(layer: nn.Module) -> FixedLayer:
-    if isinstance(layer, FixedLayer):
-        return copy.deepcopy(layer)
-    frozen: Any = layer.freeze()  # type: ignore[operator]
+    frozen: Any = layer if isinstance(layer, FixedLayer) else layer.freeze()  # type: ignore[operator]
     assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
-    return frozen
+    return copy.deepcopy(frozen)  # a float64 layer may hand out its own parameters
 
 
 def freeze_run(folder: RunFolder) -> str:

@@ -111,7 +111,7 @@ def train(
 
     Raises:
         ValueError: an unknown option or name; a checkpoint of other options.
-        FloatingPointError: the loss is not finite.
+        FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
         >>> from unitmargin.models import DenseUGNN
@@ -186,7 +186,13 @@ class _Trainer:
         self.model.train()
         for step, index in enumerate(bar):
             progress = (epoch + step / self.steps) / self.options.epochs
-            total += self._step(index.to(self.device), generator, progress) * len(index)
+            try:
+                total += self._step(index.to(self.device), generator, progress) * len(index)
+            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+                raise FloatingPointError(
+                    f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
+                    f"({error}); lower the learning rate"
+                ) from error
         mean = self.processes.average(total) / len(self.samples)
         if not math.isfinite(mean):
             raise FloatingPointError(

@@ -1,0 +1,85 @@
+"""Certifying a run: one row a sample, and the accuracies that follow from them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from exact import affine
+
+from unitmargin.certificates import Certificate, certify
+from unitmargin.data import Samples
+from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv
+from unitmargin.steps.certify import CERTIFY_BATCH, certified_accuracy, certify_run, certify_samples
+from unitmargin.steps.freeze import freeze_run
+from unitmargin.steps.train import train_run
+
+
+def test_batches_make_no_difference() -> None:
+    truth = affine(torch.float32)
+    inputs = truth.inputs.repeat(CERTIFY_BATCH // len(truth.inputs) + 2, 1)
+    samples = Samples(inputs, torch.zeros(len(inputs), dtype=torch.int64))
+    assert len(samples) > CERTIFY_BATCH
+    whole, parts = certify(truth.network, inputs), certify_samples(truth.network, samples)
+    assert torch.equal(whole.label, parts.label)
+    assert torch.equal(whole.runner_up, parts.runner_up)
+    # Batches of another size sum in another order.
+    for name in ("margin", "radius", "slack"):
+        assert (getattr(whole, name) - getattr(parts, name)).abs().max() <= 1e-13
+
+
+def test_certified_accuracy_counts_right_samples_with_a_larger_radius() -> None:
+    radius = torch.tensor([0.0, 0.25, 0.5, 0.5, 2.0], dtype=torch.float64)
+    label = torch.tensor([0, 1, 1, 0, -1])
+    certificate = Certificate(label, label, radius, radius, radius)
+    labels = torch.tensor([0, 1, 1, 1, 0])
+    accuracy = certified_accuracy(certificate, labels, (0.0, 0.25, 0.4, 0.5))
+    assert accuracy == {0.0: 0.4, 0.25: 0.2, 0.4: 0.2, 0.5: 0.0}
+    assert tuple(certified_accuracy(certificate, labels)) == EPSILONS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    recipe = Recipe(
+        "tiny",
+        DataOptions("digits", limit=60),
+        ModelOptions("dense_ugnn", "scalar", {"hidden": [16]}),
+        TrainingOptions(epochs=3, batch_size=16, learning_rate=1e-2),
+    )
+    run = RunFolder(tmp_path / "run")
+    train_run(recipe, run)
+    freeze_run(run)
+    return run
+
+
+def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
+    message = certify_run(folder)
+    rows = read_csv(folder.certificates_file)
+    samples, frozen = folder.dataset().test, folder.frozen()
+    certificate = certify_samples(frozen, samples)
+    assert list(rows[0]) == ["index", "label", "predicted", "runner_up", "margin", "radius"]
+    assert [int(row["index"]) for row in rows] == list(range(60))
+    assert [int(row["label"]) for row in rows] == samples.labels.tolist()
+    assert [int(row["predicted"]) for row in rows] == certificate.label.tolist()
+    assert [int(row["runner_up"]) for row in rows] == certificate.runner_up.tolist()
+    assert [float(row["margin"]) for row in rows] == certificate.margin.tolist()
+    assert [float(row["radius"]) for row in rows] == certificate.radius.tolist()
+    clean = sum(row["label"] == row["predicted"] and float(row["radius"]) > 0 for row in rows)
+    assert f"60 samples, clean {clean / 60:.4f}" in message
+    # Behind a scalar standard deviation the radius is the margin times it.
+    std = float(folder.frozen().layers[0].std[0])
+    assert std < 0.5
+    ratio = certificate.radius / certificate.margin / std
+    assert (ratio - 1).abs().max() <= 1e-5
+
+
+def test_certifying_again_writes_the_same_file(folder: RunFolder) -> None:
+    certify_run(folder)
+    first = folder.certificates_file.read_bytes()
+    certify_run(folder)
+    assert folder.certificates_file.read_bytes() == first
+
+
+def test_a_missing_model_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="run `unitmargin freeze .*` first"):
+        certify_run(RunFolder(tmp_path))

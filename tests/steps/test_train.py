@@ -1,0 +1,320 @@
+"""Training: schedules, learning, and runs that are interrupted and resumed bit by bit."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from unitmargin.data import Samples
+from unitmargin.fixed import Normalize
+from unitmargin.losses import margins
+from unitmargin.models import Classifier, DenseUGNN, build_model
+from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.runs import (
+    HEADLINE_EPSILON,
+    RunError,
+    RunFolder,
+    open_dataset,
+    open_model,
+    read_csv,
+)
+from unitmargin.steps import train as step
+from unitmargin.steps.train import (
+    EpochRecord,
+    TrainResult,
+    evaluate,
+    orthogonality_error,
+    schedule_factor,
+    train,
+    train_run,
+)
+
+EPOCHS = 4
+
+BATCHES = 3
+"""Batches an epoch of the runs below: 40 samples in batches of 16."""
+
+
+def blobs(n: int, shape: tuple[int, ...], classes: int = 3) -> tuple[Tensor, Tensor]:
+    """Well separated round clouds, the same on every import."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(n) % classes
+    centres = 1.5 * torch.randn(classes, *shape, generator=generator)
+    return centres[labels] + 0.1 * torch.randn(n, *shape, generator=generator), labels
+
+
+DATA = {"dense_ugnn": blobs(40, (6,)), "ugnn": blobs(40, (1, 4, 4))}
+
+
+def dense() -> Classifier:
+    torch.manual_seed(1)
+    return DenseUGNN((6,), 3, head="bounded", linear="bjorck")
+
+
+def convolutional() -> Classifier:
+    """All kinds of parameters: free, real and complex on the manifold."""
+    torch.manual_seed(1)
+    options = {"conv": "manifold", "linear": "manifold", "kernel_size": 5, "depth": 1}
+    return build_model("ugnn", (1, 4, 4), 3, **options)
+
+
+MODELS: dict[str, Callable[[], Classifier]] = {"dense_ugnn": dense, "ugnn": convolutional}
+
+
+def run(kind: str, checkpoint: Path | None = None, **changes: Any) -> TrainResult:
+    options = TrainingOptions(
+        epochs=EPOCHS, batch_size=16, learning_rate=1e-2, schedule="one_cycle"
+    )
+    if kind == "ugnn":
+        changes = {"crop": 1, "flip": True} | changes
+    data = DATA[kind]
+    return train(MODELS[kind](), data, data, options, checkpoint=checkpoint, quiet=True, **changes)
+
+
+def same_weights(first: Classifier, second: Classifier) -> bool:
+    mine, other = first.state_dict(), second.state_dict()
+    return mine.keys() == other.keys() and all(torch.equal(mine[k], other[k]) for k in mine)
+
+
+def without_seconds(result: TrainResult) -> list[tuple[float, ...]]:
+    names = [name for name in EpochRecord.__dataclass_fields__ if name != "seconds"]
+    return [tuple(getattr(record, name) for name in names) for record in result.history]
+
+
+# --- Schedules ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("constant", {0.0: 1.0, 0.5: 1.0, 1.0: 1.0}),
+        ("linear", {0.0: 1.0, 0.25: 0.75, 1.0: 0.0}),
+        ("halving", {0.0: 1.0, 0.33: 1.0, 1 / 3: 0.5, 0.66: 0.5, 2 / 3: 0.25, 1.0: 0.25}),
+        ("one_cycle", {0.0: 0.0, 0.15: 0.5, 0.3: 1.0, 0.65: 0.5, 1.0: 0.0}),
+    ],
+)
+def test_schedule_values(name: str, values: dict[float, float]) -> None:
+    for progress, factor in values.items():
+        assert schedule_factor(name, progress) == pytest.approx(factor, abs=1e-12)
+
+
+def test_an_unknown_schedule_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="halving, one_cycle, linear, constant, got 'cosine'"):
+        schedule_factor("cosine", 0.0)
+    with pytest.raises(ValueError, match="schedule must be one of"):
+        run("dense_ugnn", schedule="cosine")
+
+
+def test_the_rate_follows_the_schedule_by_batches() -> None:
+    result = run("dense_ugnn", schedule="linear")
+    last_steps = [(epoch * BATCHES + BATCHES - 1) / (EPOCHS * BATCHES) for epoch in range(EPOCHS)]
+    expected = [1e-2 * (1 - progress) for progress in last_steps]
+    assert [record.learning_rate for record in result.history] == pytest.approx(expected)
+
+
+# --- Learning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_it_learns_what_can_be_learnt(kind: str) -> None:
+    result = run(kind, epochs=40, learning_rate=2e-2, manifold_rate=2e-2, crop=0, flip=False)
+    first, last = result.history[0], result.history[-1]
+    assert last.loss < first.loss
+    assert last.clean_accuracy >= 0.95
+    assert last.certified_accuracy >= 0.9
+    assert last.orthogonality_error <= 1e-5
+    assert [record.epoch for record in result.history] == list(range(1, 41))
+
+
+def test_one_epoch_by_hand() -> None:
+    """The loop is what its text says: order by seed and epoch, one Adam step a batch."""
+    x, y = DATA["dense_ugnn"]
+    model = dense()
+    adam = torch.optim.Adam(model.parameters(), lr=1e-2)
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(7 * 1_000_003))
+    total = 0.0
+    for index in order.split(16):
+        loss = torch.nn.functional.multi_margin_loss(model(x[index]), y[index], margin=0.5)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        total += float(loss.detach()) * len(index)
+    result = run("dense_ugnn", epochs=1, seed=7, schedule="constant", loss="multi_margin")
+    assert same_weights(result.model, model)
+    assert result.history[0].loss == pytest.approx(total / 40, rel=1e-12)
+
+
+def test_accuracies_are_counted_from_the_margins() -> None:
+    x, y = torch.randn(100, 6), torch.randint(3, (100,))
+    normalize = Normalize(torch.zeros(6), torch.full((6,), 0.5))
+    model = DenseUGNN((6,), 3, normalize=normalize)
+    margin = margins(model(x), y)
+    expected = ((margin > 0).double().mean(), (margin > 2 * HEADLINE_EPSILON).double().mean())
+    assert evaluate(model, Samples(x, y)) == tuple(map(float, expected))
+    assert 0 < expected[1] < expected[0]
+
+
+def test_the_orthogonality_error_is_the_worst_layer() -> None:
+    model = build_model("dense_ugnn", (6,), 3, linear="manifold")
+    assert orthogonality_error(model) <= 1e-6
+    with torch.no_grad():
+        model.features[3].raw[0] *= 1.25
+    assert orthogonality_error(model) == pytest.approx(0.25, abs=1e-6)
+
+
+def test_it_prints_one_line_an_epoch_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    data = DATA["dense_ugnn"]
+    train(dense(), data, data, epochs=2, batch_size=16)
+    lines = [x for x in capsys.readouterr().out.splitlines() if x.startswith("epoch ")]
+    assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+    assert "certified@36/255" in lines[0]
+    train(dense(), data, data, epochs=1, batch_size=16, quiet=True)
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_the_callers_random_numbers_do_not_matter() -> None:
+    torch.manual_seed(3)
+    first = run("ugnn")
+    torch.manual_seed(4)
+    assert same_weights(first.model, run("ugnn").model)
+    assert not same_weights(first.model, run("ugnn", seed=1).model)
+
+
+# --- Resuming ----------------------------------------------------------------------------------
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    """Ctrl-C during step n, after its gradients and before its update."""
+    original, calls = step._Trainer._step, [0]
+
+    def interrupted(self: Any, *arguments: Any) -> Tensor:
+        calls[0] += 1
+        if calls[0] == n:
+            raise KeyboardInterrupt
+        loss: Tensor = original(self, *arguments)
+        return loss
+
+    monkeypatch.setattr(step._Trainer, "_step", interrupted)
+
+
+@pytest.mark.parametrize("n", [2, BATCHES + 1, 2 * BATCHES + 1, 2 * BATCHES + 2, EPOCHS * BATCHES])
+@pytest.mark.parametrize("kind", MODELS)
+def test_an_interrupted_run_ends_with_the_same_weights(
+    kind: str, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run(kind)
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, n)
+        with pytest.raises(KeyboardInterrupt):
+            run(kind, checkpoint)
+    assert checkpoint.is_file() == (n > BATCHES)
+    resumed = run(kind, checkpoint)
+    assert same_weights(whole.model, resumed.model)
+    assert without_seconds(whole) == without_seconds(resumed)
+
+
+def test_a_run_may_be_interrupted_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    for n in (BATCHES + 2, BATCHES + 1):
+        with monkeypatch.context() as patch:
+            interrupt_at(patch, n)
+            with pytest.raises(KeyboardInterrupt):
+                run("ugnn", checkpoint)
+    assert same_weights(run("ugnn").model, run("ugnn", checkpoint).model)
+
+
+def test_a_finished_checkpoint_trains_no_further(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    first = run("dense_ugnn", checkpoint)
+    again = run("dense_ugnn", checkpoint)
+    assert same_weights(first.model, again.model)
+    assert first.history == again.history
+
+
+def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    run("dense_ugnn", checkpoint)
+    with pytest.raises(ValueError, match=r"other training options \(batch_size\)"):
+        run("dense_ugnn", checkpoint, batch_size=8)
+
+
+# --- Errors ------------------------------------------------------------------------------------
+
+
+def test_an_unknown_option_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="among batch_size, crop, .* got epoch"):
+        run("dense_ugnn", epoch=3)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    monkeypatch.setattr(
+        step, "build_loss", lambda *_: lambda logits, labels: logits.sum() * math.nan
+    )
+    with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
+        run("dense_ugnn", checkpoint, batch_size=40)
+    with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):
+        run("dense_ugnn", checkpoint)
+    assert not checkpoint.exists()
+
+
+# --- The run folder ----------------------------------------------------------------------------
+
+TINY = Recipe(
+    "tiny",
+    DataOptions("digits", limit=60),
+    ModelOptions("dense_ugnn", options={"hidden": [12]}),
+    TrainingOptions(epochs=2, batch_size=32),
+)
+
+
+def test_a_run_writes_weights_and_history_and_no_checkpoint(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    message = train_run(TINY, folder)
+    assert message.startswith("train: 2 epochs, clean ")
+    names = {file.name for file in folder.path.iterdir()}
+    assert names == {"recipe.toml", "weights.safetensors", "history.csv"}
+    rows = read_csv(folder.history_file)
+    assert [row["epoch"] for row in rows] == ["1", "2"]
+    assert folder.history()[1]["loss"] == float(rows[1]["loss"])
+    assert f"clean {float(rows[1]['clean_accuracy']):.4f}" in message
+    dataset = open_dataset(TINY)
+    by_hand = train(
+        open_model(TINY, dataset), dataset.train, dataset.test, TINY.training, quiet=True
+    )
+    assert [float(row["loss"]) for row in rows] == [record.loss for record in by_hand.history]
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    train_run(TINY, folder)
+    before = folder.weights_file.read_bytes()
+    assert "is already there" in train_run(TINY, folder)
+    assert folder.weights_file.read_bytes() == before
+    with pytest.raises(RunError, match="run of another recipe"):
+        train_run(Recipe("tiny"), folder)
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, broken = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "broken")
+    train_run(TINY, whole)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            train_run(TINY, broken)
+    assert broken.checkpoint_file.is_file()
+    assert not broken.weights_file.exists()
+    train_run(TINY, broken)
+    mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
+    assert mine.keys() == other.keys()
+    assert all(torch.equal(mine[name], other[name]) for name in mine)
+    assert not broken.checkpoint_file.exists()

@@ -1,0 +1,209 @@
+"""Verifying: promises that hold pass, and each broken one is found and named."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from exact import EXACT, unit_affine
+
+from unitmargin.data import Samples
+from unitmargin.fixed import Normalize
+from unitmargin.frozen import Dense, FrozenNetwork, save
+from unitmargin.models import build_model
+from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
+from unitmargin.steps import verify as step
+from unitmargin.steps.certify import HEADER, certify_run
+from unitmargin.steps.freeze import freeze, freeze_run
+from unitmargin.steps.train import train_run
+from unitmargin.steps.verify import check_closed_form, verify, verify_run
+
+NAMES = ["orthogonality", "upd", "unit_gradient", "closed_form_outside_radius"]
+
+
+def failed(network: FrozenNetwork, inputs: torch.Tensor) -> list[str]:
+    samples = Samples(inputs.float(), torch.zeros(len(inputs), dtype=torch.int64))
+    return [check.name for check in verify(network, samples) if not check.passed]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", EXACT)
+def test_the_closed_form_never_contradicts_a_true_certificate(
+    name: str, dtype: torch.dtype
+) -> None:
+    truth = EXACT[name](dtype)
+    check = check_closed_form(truth.network, truth.inputs)
+    assert check.passed, check.detail
+    if truth.tight:  # the attack is as good as the certificate
+        assert check.value <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exact_certificates_pass_whatever_the_rounding(dtype: torch.dtype, classes: int) -> None:
+    """The attack lands at the radius itself here, for thousands of samples."""
+    truth = unit_affine(dtype, classes, in_shape=(12,))
+    for scale in (1e-3, 1.0, 100.0):
+        inputs = scale * torch.randn(2000, 12, dtype=dtype)
+        check = check_closed_form(truth.network, inputs)
+        assert check.passed, check.detail
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_frozen_network_keeps_every_promise(dtype: torch.dtype) -> None:
+    for name, shape in (("ugnn", (1, 4, 4)), ("dense_ugnn", (6,))):
+        frozen = freeze(build_model(name, shape, 4), dtype)
+        assert failed(frozen, torch.randn(64, *shape)) == []
+
+
+def scale_head(frozen: FrozenNetwork) -> None:
+    frozen.head.weight.mul_(1.01)
+
+
+def scale_layer(frozen: FrozenNetwork) -> None:
+    frozen.layers[2].weight.mul_(1.01)
+
+
+def tilt_one_row(frozen: FrozenNetwork) -> None:
+    frozen.head.weight[1] += 0.01 * frozen.head.weight[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (scale_head, {"upd", "unit_gradient"}),
+        (scale_layer, {"orthogonality", "unit_gradient"}),
+        (tilt_one_row, {"upd", "unit_gradient"}),
+    ],
+)
+def test_one_per_cent_is_noticed(
+    change: Callable[[FrozenNetwork], None], expected: set[str]
+) -> None:
+    frozen = freeze(build_model("dense_ugnn", (6,), 4))
+    x = torch.randn(32, 6)
+    assert failed(frozen, x) == []
+    change(frozen)
+    assert set(failed(frozen, x)) == expected
+
+
+def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates 1 % too large are contradicted by a point, and the sample is named."""
+    truth = unit_affine()
+    original = FrozenNetwork.pair_constants
+    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.99 * original(self))
+    check = check_closed_form(truth.network, truth.inputs)
+    assert not check.passed
+    assert check.value == pytest.approx(0.99, abs=1e-6)
+    assert check.detail.startswith("sample ")
+    assert "inside the certified radius" in check.detail
+
+
+def test_a_normalisation_is_no_broken_promise() -> None:
+    normalize = Normalize(torch.rand(6), torch.linspace(0.1, 2.0, 6))
+    frozen = freeze(build_model("dense_ugnn", (6,), 4, normalize=normalize))
+    assert failed(frozen, torch.randn(32, 6)) == []
+
+
+def test_samples_without_a_certificate_are_not_attacked() -> None:
+    weight = torch.tensor([[0.5, 0.0], [-0.5, 0.0]], dtype=torch.float64)
+    network = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
+    check = check_closed_form(network, torch.zeros(3, 2, dtype=torch.float64))
+    assert check.passed
+    assert check.value == math.inf
+
+
+# --- The run folder ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    recipe = Recipe(
+        "tiny",
+        DataOptions("digits", limit=80),
+        ModelOptions("dense_ugnn", options={"hidden": [16]}),
+        TrainingOptions(epochs=2, batch_size=16),
+        verify_samples=30,
+    )
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    train_run(recipe, folder)
+    freeze_run(folder)
+    certify_run(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(finished: RunFolder, tmp_path: Path) -> RunFolder:
+    """A copy that a test may break."""
+    for file in (finished.recipe_file, finished.model_file, finished.certificates_file):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return RunFolder(tmp_path)
+
+
+def test_a_run_that_keeps_its_promises(folder: RunFolder) -> None:
+    message, passed = verify_run(folder)
+    content = json.loads(folder.checks_file.read_text())
+    assert passed
+    assert content["passed"] is True
+    assert content["samples"] == 30
+    assert [check["name"] for check in content["checks"]] == [*NAMES, "stored_certificates"]
+    assert all(check["passed"] and check["detail"] == "" for check in content["checks"])
+    assert message.startswith("verify: 5 of 5 checks passed on 30 samples")
+
+
+def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:
+    frozen = folder.frozen()
+    scale_head(frozen)
+    save(frozen, folder.model_file)
+    certify_run(folder)
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "FAILED upd: 1.000e-02 exceeds 1e-05" in message
+    assert json.loads(folder.checks_file.read_text())["passed"] is False
+
+
+@pytest.mark.parametrize(("column", "change"), [("radius", 1e-6), ("predicted", 1)])
+def test_an_edited_certificate_fails_and_is_named(
+    folder: RunFolder, column: str, change: float
+) -> None:
+    rows = read_csv(folder.certificates_file)
+    index = 0  # the first sample is always among those verified
+    value = float(rows[index]["radius"]) + change
+    rows[index][column] = (
+        repr(value) if column == "radius" else str((int(rows[0][column]) + 1) % 10)
+    )
+    write_csv(folder.certificates_file, HEADER, [[row[name] for name in HEADER] for row in rows])
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "FAILED stored_certificates: sample 0: stored label or radius differs" in message
+
+
+def test_missing_rows_fail(folder: RunFolder) -> None:
+    rows = read_csv(folder.certificates_file)[:10]
+    write_csv(folder.certificates_file, HEADER, [[row[name] for name in HEADER] for row in rows])
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "rows for 30 samples; run certify again" in message
+
+
+def test_certificates_of_another_model_fail(folder: RunFolder) -> None:
+    dataset = folder.dataset()
+    save(
+        freeze(build_model("dense_ugnn", (1, 8, 8), 10), classes=dataset.classes), folder.model_file
+    )
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "FAILED stored_certificates" in message
+
+
+def test_missing_certificates_name_the_command(folder: RunFolder) -> None:
+    folder.certificates_file.unlink()
+    with pytest.raises(RunError, match=f"run `unitmargin certify {folder.path}` first"):
+        verify_run(folder)
+
+
+def test_tolerances_are_small_against_one_per_cent() -> None:
+    bounds = (step.ORTHOGONALITY_TOLERANCE, step.UPD_TOLERANCE, step.UNIT_GRADIENT_TOLERANCE)
+    assert max(bounds) <= 1e-4

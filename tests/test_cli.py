@@ -1,0 +1,202 @@
+"""The command line: exit statuses, messages that name the next command, and a fast --help."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unitmargin import cli
+from unitmargin.frozen import load, save
+from unitmargin.recipe import read_recipe
+from unitmargin.runs import RunFolder
+
+RECIPE = """
+name = "tiny"
+verify_samples = 20
+
+[data]
+name = "digits"
+limit = 60
+
+[model]
+name = "dense_ugnn"
+hidden = [16]
+
+[training]
+epochs = 1
+batch_size = 32
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small recipe, in a working directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "tiny.toml"
+    file.write_text(RECIPE)
+    return file
+
+
+def status(*arguments: object) -> Any:
+    """Exit status of a command line."""
+    with pytest.raises(SystemExit) as exited:
+        cli.main([str(argument) for argument in arguments])
+    return exited.value.code
+
+
+def test_the_walk_succeeds_step_by_step_and_a_broken_head_fails_it(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder("runs/tiny")
+    for command, argument in (
+        ("train", recipe),
+        ("freeze", folder.path),
+        ("certify", folder.path),
+        ("verify", folder.path),
+    ):
+        assert status(command, argument) == 0
+        last = capsys.readouterr().out.strip().splitlines()[-1]
+        assert last.startswith(f"{command}: ")
+        assert str(folder.path) in last
+    frozen = load(folder.model_file)
+    frozen.head.weight.mul_(1.01)
+    save(frozen, folder.model_file)
+    assert status("verify", folder.path) == 1
+    assert "verify: FAILED upd" in capsys.readouterr().out
+    assert status("certify", folder.path) == 0
+    assert status("verify", folder.path) == 1
+    assert "FAILED unit_gradient" in capsys.readouterr().out
+
+
+def test_run_walks_all_steps_and_keeps_the_status_of_verify(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    for name, result in (("train", 0), ("freeze", 0), ("certify", 0), ("verify", 1), ("report", 0)):
+        monkeypatch.setattr(cli, name, lambda *_, n=name, r=result: (called.append(n), r)[1])
+    assert status("run", recipe) == 1
+    assert called == ["train", "freeze", "certify", "verify", "report"]
+
+
+def test_options_change_the_recipe(recipe: Path, tmp_path: Path) -> None:
+    options = ["--out", "here", "--epochs", 2, "--limit", 40, "--seed", 5]
+    assert status("train", recipe, *options) == 0
+    changed = read_recipe(tmp_path / "here" / "recipe.toml")
+    assert (changed.training.epochs, changed.training.seed, changed.data.limit) == (2, 5, 40)
+    assert changed.model == read_recipe(recipe).model
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["train", "none.toml"], "no recipe none.toml; pass a file, or one of"),
+        (["run", "none"], "no recipe none; pass a file, or one of"),
+        (["freeze", "runs/x"], "run `unitmargin train RECIPE` first"),
+        (["certify", "runs/x"], "run `unitmargin freeze runs/x` first"),
+        (["verify", "runs/x"], "run `unitmargin train RECIPE` first"),
+        (["report", "runs/x"], "run `unitmargin train RECIPE` first"),
+    ],
+)
+def test_missing_files_exit_with_2_and_name_the_next_command(
+    recipe: Path, command: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(*command) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("unitmargin: ")
+    assert message in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "command", "message"),
+    [
+        (["train"], "certify", "unitmargin freeze"),
+        (["train"], "verify", "unitmargin freeze"),
+        (["train", "freeze"], "verify", "unitmargin certify"),
+        (["train", "freeze"], "report", "unitmargin certify"),
+    ],
+)
+def test_a_step_taken_too_early_names_the_one_before(
+    recipe: Path, steps: list[str], command: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in steps:
+        assert status(step, recipe if step == "train" else "runs/tiny") == 0
+    capsys.readouterr()
+    assert status(command, "runs/tiny") == 2
+    assert f"run `{message} runs/tiny` first" in capsys.readouterr().err
+
+
+def test_wrong_recipes_exit_with_2(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe.write_text(RECIPE.replace("epochs", "epoch"))
+    assert status("train", recipe) == 2
+    assert "unknown key 'epoch'" in capsys.readouterr().err
+    recipe.write_text(RECIPE.replace("16", "160"))
+    assert status("train", recipe) == 2
+    assert "J J^T = I" in capsys.readouterr().err
+
+
+def test_another_recipe_in_the_same_folder_exits_with_2(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status("train", recipe) == 0
+    assert status("train", recipe, "--seed", 1) == 2
+    assert "choose another --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["fly"], ["freeze"], ["train", "digits", "--speed", "9"], []])
+def test_wrong_command_lines_exit_with_2(command: list[str], recipe: Path) -> None:
+    assert status(*command) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "message"),
+    [
+        (KeyboardInterrupt(), 130, "the same command goes on after the last whole epoch"),
+        (FloatingPointError("loss is nan"), 2, "unitmargin: loss is nan"),
+        (OSError("disk full"), 2, "unitmargin: disk full"),
+    ],
+)
+def test_interrupts_and_failures_of_training(
+    recipe: Path,
+    error: BaseException,
+    expected: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("unitmargin.steps.train.train_run", fail)
+    assert status("train", recipe) == expected
+    assert message in capsys.readouterr().err
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_help_lists_the_commands_and_does_not_import_torch() -> None:
+    code = (
+        "import sys\n"
+        "from unitmargin.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "finally:\n    print('torch' in sys.modules, file=sys.stderr)\n"
+    )
+    done = python(code)
+    assert done.returncode == 0
+    assert done.stderr.strip().splitlines()[-1] == "False"
+    for command in cli.COMMANDS:
+        assert command in done.stdout
+
+
+def test_the_package_is_a_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unitmargin", "verify", "--help"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "exit status 1 if one is broken" in " ".join(done.stdout.split())

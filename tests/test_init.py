@@ -1,0 +1,76 @@
+"""The public interface: its names are a contract."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import unitmargin as um
+
+CONTRACT = [
+    "Certificate",
+    "ClosestAdversarial",
+    "DenseUGNN",
+    "FrozenNetwork",
+    "UGNN",
+    "audit",
+    "build_model",
+    "certify",
+    "closest_adversarial",
+    "freeze",
+    "load",
+    "load_dataset",
+    "save",
+    "train",
+]
+"""Names may be added; these stay."""
+
+
+def test_the_contract_is_public() -> None:
+    assert set(CONTRACT) <= set(um.__all__)
+    assert dir(um) == sorted(um.__all__)
+    assert len(set(um.__all__)) == len(um.__all__)
+
+
+@pytest.mark.parametrize("name", um.__all__)
+def test_every_public_name_can_be_used_and_is_documented(name: str) -> None:
+    value = getattr(um, name)
+    assert value.__name__ == name
+    assert value.__doc__
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(str(um.__file__)).read_text())
+    seen = {
+        alias.asname: f"{node.module}"
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == um._HOMES
+    assert set(seen) == set(um.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'unitmargin' has no attribute 'certifi'"):
+        _ = um.certifi
+
+
+def test_importing_the_package_does_not_import_torch() -> None:
+    code = "import sys, unitmargin; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_deployment_does_not_import_the_training_code() -> None:
+    code = (
+        "import sys, unitmargin.frozen, unitmargin.certificates; "
+        "print([n for n in sys.modules if n.startswith("
+        "('unitmargin.orthogonal', 'unitmargin.models', 'unitmargin.steps', 'unitmargin.heads'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
