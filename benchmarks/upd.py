@@ -1,0 +1,84 @@
+"""UPD heads side by side: pair error and time of simplex, bounded and L-BFGS, by classes.
+
+    python benchmarks/upd.py [--classes 10 43 100 1000] [--rounds 5] [--json FILE]
+
+Forward and backward of the head's weight in float32 from a start off the UPD set, medians of
+interleaved runs; ratios are to the closed form.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import torch
+
+from unitmargin.checks import upd_error
+from unitmargin.heads import HEADS, UPDHead
+from unitmargin.runs import commit, hardware
+
+NOISE = 0.05
+"""Size of the perturbation of each entry relative to its row: what a training step leaves."""
+
+
+def heads(classes: int, features: int) -> dict[str, UPDHead]:
+    torch.manual_seed(classes)
+    made = {name: kind(features, classes) for name, kind in HEADS.items()}
+    with torch.no_grad():
+        for head in made.values():
+            head.raw += NOISE * torch.randn_like(head.raw) / features**0.5
+    return made
+
+
+def seconds(head: UPDHead, gradient: torch.Tensor) -> float:
+    started = time.perf_counter()
+    head.weight().backward(gradient)
+    elapsed = time.perf_counter() - started
+    head.zero_grad()
+    return elapsed
+
+
+def rows(classes: int, rounds: int) -> list[dict[str, float | int | str]]:
+    features = max(512, classes)
+    made = heads(classes, features)
+    gradient = torch.randn(classes, features)
+    times: dict[str, list[float]] = {name: [] for name in made}
+    for _ in range(1 + rounds):
+        for name, head in made.items():
+            times[name].append(seconds(head, gradient))
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    return [
+        {
+            "classes": classes,
+            "features": features,
+            "head": name,
+            "pair_error": upd_error(head.weight()),
+            "seconds": medians[name],
+            "over_simplex": medians[name] / medians["simplex"],
+        }
+        for name, head in made.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--classes", type=int, nargs="*", default=[10, 43, 100, 1000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    table = [row for classes in arguments.classes for row in rows(classes, arguments.rounds)]
+    print(f"{'classes':>7} {'head':<8} {'pair error':>10} {'seconds':>9} {'/ simplex':>9}")
+    for row in table:
+        print(
+            f"{row['classes']:>7} {row['head']:<8} {row['pair_error']:>10.1e} "
+            f"{row['seconds']:>9.4f} {row['over_simplex']:>9.1f}"
+        )
+    if arguments.json:
+        content = {"rows": table, "hardware": hardware(), "torch": str(torch.__version__)}
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(content | {"commit": commit()}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
