@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,25 +13,17 @@ if TYPE_CHECKING:
     from unitmargin.recipe import Recipe
     from unitmargin.runs import RunFolder
 
-RecipePath = Annotated[Path, tyro.conf.Positional]
 FolderPath = Annotated[Path, tyro.conf.Positional]
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells report a process ended by SIGINT."""
 
 
-def train(
-    recipe: RecipePath,
-    out: Path | None = None,
-    data: Path | None = None,
-    epochs: int | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-    device: str = "cpu",
-) -> int:
-    """Train a recipe into its run folder; goes on where an interrupted run stopped.
+@dataclass(frozen=True)
+class Chosen:
+    """A recipe and what the command line changes in it.
 
-    Args:
+    Attributes:
         recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
         out: run folder; default runs/NAME.
         data: file or folder of the data set.
@@ -40,12 +32,47 @@ def train(
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...
     """
+
+    recipe: tyro.conf.Positional[Path]
+    out: Path | None = None
+    data: Path | None = None
+    epochs: int | None = None
+    limit: int | None = None
+    seed: int | None = None
+    device: str = "cpu"
+
+    def open(self) -> "tuple[Recipe, RunFolder]":
+        """The changed recipe and its run folder."""
+        from unitmargin.recipe import embedded_recipe, read_recipe
+        from unitmargin.runs import RunFolder
+
+        recipe = read_recipe(embedded_recipe(self.recipe))
+        path = None if self.data is None else str(self.data.resolve())
+        data = _given({"path": path, "limit": self.limit})
+        training = _given({"epochs": self.epochs, "seed": self.seed})
+        changed = replace(
+            recipe,
+            data=replace(recipe.data, **data),
+            training=replace(recipe.training, **training),
+        )
+        return changed, RunFolder(self.out or Path("runs") / changed.name)
+
+
+RecipeOptions = Annotated[Chosen, tyro.conf.arg(name="")]
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def train(options: RecipeOptions) -> int:
+    """Train a recipe into its run folder; goes on where an interrupted run stopped."""
     from unitmargin.processes import join_processes, leave_processes
     from unitmargin.steps.train import train_run
 
-    chosen, folder = _open(recipe, out, data, epochs, limit, seed)
-    message = train_run(chosen, folder, device)
-    if join_processes(device)[0].first:
+    recipe, folder = options.open()
+    message = train_run(recipe, folder, options.device)
+    if join_processes(options.device)[0].first:
         print(message)
     leave_processes()
     return 0
@@ -88,30 +115,12 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
-def run(
-    recipe: RecipePath,
-    out: Path | None = None,
-    data: Path | None = None,
-    epochs: int | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-    device: str = "cpu",
-) -> int:
-    """Walk the whole recipe: train, freeze, certify, verify, report.
-
-    Args:
-        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
-        out: run folder; default runs/NAME.
-        data: file or folder of the data set.
-        epochs: instead of the recipe's.
-        limit: at most this many training and test samples.
-        seed: instead of the recipe's.
-        device: cpu, cuda, cuda:1, ...
-    """
-    train(recipe, out, data, epochs, limit, seed, device)
+def run(options: RecipeOptions) -> int:
+    """Walk the whole recipe: train, freeze, certify, verify, report."""
+    train(options)
     if os.environ.get("RANK", "0") != "0":
         return 0
-    folder = _open(recipe, out, data, epochs, limit, seed)[1].path
+    folder = options.open()[1].path
     freeze(folder)
     certify(folder)
     status = verify(folder)
@@ -125,30 +134,7 @@ def demo(out: Path = Path("runs/digits")) -> int:
     Args:
         out: run folder.
     """
-    return run(Path("digits"), out)
-
-
-def _open(
-    recipe: Path,
-    out: Path | None,
-    data: Path | None,
-    epochs: int | None,
-    limit: int | None,
-    seed: int | None,
-) -> "tuple[Recipe, RunFolder]":
-    from unitmargin.recipe import embedded_recipe, read_recipe
-    from unitmargin.runs import RunFolder
-
-    chosen = read_recipe(embedded_recipe(recipe))
-    options = {"path": None if data is None else str(data.resolve()), "limit": limit}
-    chosen = replace(chosen, data=replace(chosen.data, **_given(options)))
-    changes = {"epochs": epochs, "seed": seed}
-    chosen = replace(chosen, training=replace(chosen.training, **_given(changes)))
-    return chosen, RunFolder(out or Path("runs") / chosen.name)
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+    return run(Chosen(Path("digits"), out))
 
 
 COMMANDS = {
