@@ -124,9 +124,11 @@ def layer_table(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         with torch.no_grad():
             following = layer(x)
         if list(layer.parameters()):
-            row: dict[str, Any] = {"layer": str(layer), "input": list(x.shape[1:])}
-            for name, module in (("ours", layer), ("twin", other)):
-                row[name] = statistics.median(layer_seconds(module, x) for _ in range(3))
+            name = f"{type(layer).__name__}({layer.extra_repr()})"
+            row: dict[str, Any] = {"layer": name, "input": list(x.shape[1:])}
+            for side, module in (("ours", layer), ("twin", other)):
+                times = [layer_seconds(module, x) for _ in range(WARM_UP + arguments.rounds)]
+                row[side] = statistics.median(times[WARM_UP:])
             rows.append(row | {"ratio": row["ours"] / row["twin"]})
         x = following
     return rows
