@@ -181,6 +181,16 @@ def test_ties_of_the_largest_logit_get_radius_zero(values: list[float]) -> None:
         assert row[int(certificate.runner_up)] == max(values)
 
 
+def test_a_tie_of_many_classes_lists_the_lowest_first() -> None:
+    logits = torch.zeros(3, 1000)
+    logits[1, 7:] = 1.0
+    logits[2, 998:] = 1.0
+    certificate = certificate_from_logits(logits, ones(1000))
+    assert certificate.label.tolist() == [0, 7, 998]
+    assert certificate.runner_up.tolist() == [1, 8, 999]
+    assert certificate.radius.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_a_tie_below_the_largest_logit_keeps_the_radius() -> None:
     for row in set(itertools.permutations([3.0, 1.0, 1.0])):
         assert from_logits(list(row)).radius.item() == 2.0

@@ -221,6 +221,14 @@ def test_gradients_are_right(case: Case) -> None:
     assert torch.autograd.gradcheck(output, tuple(free.values()), fast_mode=True)
 
 
+@over(ALL)
+def test_gradients_of_the_input_are_right(case: Case) -> None:
+    """The Jacobian of a permutation of the right one has orthonormal rows too."""
+    layer, shape = build(case)
+    x = inputs(shape, torch.float64).requires_grad_(True)
+    assert torch.autograd.gradcheck(layer.double(), x, fast_mode=True)
+
+
 # --- No hidden state -------------------------------------------------------------------------
 
 

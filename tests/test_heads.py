@@ -145,6 +145,15 @@ def test_lbfgs_reaches_the_upd_set_from_far_away(start: str) -> None:
     assert upd_error(lbfgs_projection(raw, 60)) <= UPD_PROMISE
 
 
+@pytest.mark.parametrize("deviation", [0.01, 0.05, 0.3])
+def test_lbfgs_does_not_jump_across_the_origin(deviation: float) -> None:
+    """A first step of fixed length turns long rows round: the mirrored simplex is UPD as well."""
+    head = moved(LbfgsUPD(512, 43), deviation)
+    with torch.no_grad():
+        weight = head.weight().double()
+        assert (weight - projection(head.raw)).norm(dim=1).max() <= 0.05
+
+
 @pytest.mark.parametrize("classes", [2, 10, 43])
 def test_lbfgs_keeps_a_upd_matrix(classes: int) -> None:
     """Steps after convergence would follow rounding errors away from the start."""

@@ -27,6 +27,17 @@ def test_constants_are_row_distances_times_layer_norms() -> None:
             assert float(constants[i, j]) == pytest.approx(expected, abs=EXACTNESS)
 
 
+def test_the_norms_of_all_layers_are_multiplied() -> None:
+    head = unit_affine(in_shape=(3,), classes=3).network.head
+    plain = FrozenNetwork([head], (3,)).pair_constants()
+    zeros = torch.zeros(3, dtype=torch.float64)
+    double = Dense(2.0 * torch.eye(3, dtype=torch.float64), zeros)
+    half = Dense(0.5 * torch.eye(3, dtype=torch.float64), zeros)
+    for layers, factor in (([double, double], 4.0), ([double, half], 1.0), ([half, half], 0.25)):
+        network = FrozenNetwork([*layers, head], (3,))
+        assert (network.pair_constants() - factor * plain).abs().max() <= EXACTNESS
+
+
 def test_the_normalisation_enters_the_constants() -> None:
     head = unit_affine(in_shape=(3,), classes=3).network.head
     plain = FrozenNetwork([head], (3,))

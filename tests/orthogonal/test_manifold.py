@@ -1,5 +1,8 @@
 """Layers whose parameters are their orthogonal weights."""
 
+from typing import Any
+
+import pytest
 import torch
 
 from unitmargin.checks import gnp_error
@@ -22,11 +25,22 @@ def test_the_spectrum_is_the_parameters() -> None:
     assert gnp_error(layer, torch.randn(3, 3, 5)) <= FLOAT32_PROMISE
 
 
-def test_all_weights_are_declared_as_on_the_manifold() -> None:
-    for layer in (ManifoldLinear(6, 4), ManifoldConv2d(3, 2, (3, 5)), ManifoldConv2d(3, 2, (2, 2))):
-        declared = layer.real_manifold_parameters() + layer.complex_manifold_parameters()
-        others = {name for name, p in layer.named_parameters() if all(p is not q for q in declared)}
-        assert others - {"pairs"} == {"bias"}
+@pytest.mark.parametrize(
+    ("layer", "free"),
+    [
+        (lambda: ManifoldLinear(6, 4), {"bias"}),
+        (lambda: ManifoldConv2d(3, 2, (3, 5)), {"bias"}),
+        (lambda: ManifoldConv2d(3, 2, (2, 2)), {"bias", "pairs"}),
+    ],
+)
+def test_all_weights_are_declared_as_on_the_manifold(layer: Any, free: set[str]) -> None:
+    module = layer()
+    declared = module.real_manifold_parameters() + module.complex_manifold_parameters()
+    others = {n: p for n, p in module.named_parameters() if all(p is not q for q in declared)}
+    assert set(others) == free
+    if "pairs" in free:  # a 2 x 2 map has no pairs, and nothing to train in them
+        assert others["pairs"].numel() == 0
+        assert not others["pairs"].requires_grad
 
 
 def test_the_kernel_decides_which_convolution() -> None:
