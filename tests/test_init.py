@@ -22,6 +22,7 @@ CONTRACT = [
     "freeze",
     "load",
     "load_dataset",
+    "minimal_perturbation",
     "save",
     "train",
 ]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from unitmargin.models import UGNN as UGNN
     from unitmargin.models import DenseUGNN as DenseUGNN
     from unitmargin.models import build_model as build_model
+    from unitmargin.solvers import MapResult as MapResult
+    from unitmargin.solvers import minimal_perturbation as minimal_perturbation
     from unitmargin.steps.freeze import freeze as freeze
     from unitmargin.steps.train import train as train
 
@@ -29,6 +31,7 @@ _HOMES = {
     "ClosestAdversarial": "unitmargin.certificates",
     "DenseUGNN": "unitmargin.models",
     "FrozenNetwork": "unitmargin.frozen",
+    "MapResult": "unitmargin.solvers",
     "UGNN": "unitmargin.models",
     "audit": "unitmargin.checks",
     "build_model": "unitmargin.models",
@@ -37,6 +40,7 @@ _HOMES = {
     "freeze": "unitmargin.steps.freeze",
     "load": "unitmargin.frozen",
     "load_dataset": "unitmargin.data",
+    "minimal_perturbation": "unitmargin.solvers",
     "save": "unitmargin.frozen",
     "train": "unitmargin.steps.train",
 }
@@ -47,6 +51,7 @@ __all__ = [
     "ClosestAdversarial",
     "DenseUGNN",
     "FrozenNetwork",
+    "MapResult",
     "audit",
     "build_model",
     "certify",
@@ -54,6 +59,7 @@ __all__ = [
     "freeze",
     "load",
     "load_dataset",
+    "minimal_perturbation",
     "save",
     "train",
 ]

@@ -8,7 +8,6 @@ and the final float64 confirmation are shared.
 from functools import partial
 from typing import Any
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.solvers.alma import alma
@@ -44,7 +43,7 @@ SOLVERS: dict[str, Solver] = {
 
 def minimal_perturbation(
     model: nn.Module,
-    x: Float[Tensor, "batch *shape"],
+    x: Tensor,
     labels: Tensor,
     solver: str = "sphere_tracing",
     box: tuple[float, float] | None = None,
@@ -64,8 +63,8 @@ def minimal_perturbation(
             search runs in the model's precision; the last word is a float64 evaluation of the same
             weights (``in_float64()`` of a frozen network, ``copy.deepcopy(model).double()``
             otherwise). The model itself is never written to.
-        x: inputs, any floating dtype, on the model's device.
-        labels: one class index a sample.
+        x: inputs ``(batch, *shape)``, any floating dtype, on the model's device.
+        labels: one class index a sample, ``(batch,)``.
         solver: a name of ``SOLVERS``.
         box: lowest and highest value allowed for every entry of a point, or None.
         refinements: float64 evaluations, at most, that move the best point back to the boundary on

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from unitmargin.solvers.geometry import column, linear_distance, norm
 from unitmargin.solvers.problem import Problem
-from unitmargin.solvers.rays import first_slope
+from unitmargin.solvers.rays import rank_classes
 
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-6, 1e12
 """Published bounds of the multiplier."""
@@ -51,14 +51,15 @@ def alma(
         True
     """
     start, rows = problem.start, problem.all_rows()
-    margin, gradient = first_slope(problem)
+    first = rank_classes(problem, 1)
+    margin, gradient = first.margin, first.gradient
     whole, scale = column(margin), linear_distance(margin, gradient)
     move, drift = torch.zeros_like(start), torch.zeros_like(start)
     multiplier, penalty, square = torch.ones_like(whole), torch.ones_like(whole), whole * 0.0
     checked, crossed = torch.ones_like(whole), torch.zeros_like(whole, dtype=torch.bool)
     for step in range(steps):
         if step > 0:
-            margin, gradient = problem.slope(start + move, rows)
+            margin, gradient = problem.slope(start + move, rows, first.classes[:, 0])
         share = column(margin) / whole
         crossed |= share <= 0.0
         pull = penalty_slope(share, multiplier, penalty)

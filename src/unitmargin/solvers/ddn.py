@@ -6,7 +6,7 @@ from torch import Tensor
 
 from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, unit
 from unitmargin.solvers.problem import Problem
-from unitmargin.solvers.rays import first_slope
+from unitmargin.solvers.rays import rank_classes
 
 LOSSES = ("cross_entropy", "margin")
 
@@ -38,8 +38,8 @@ def ddn(
     Args:
         loss: ``cross_entropy`` descends the log-likelihood of the label, as published, from
             r = 1 with first step 1 in input units: the solver behind the paper's box-constrained
-            column. ``margin`` descends the margin, from the certified distance (else the
-            linearised one to the nearest class) with a first step of 0.2 of it.
+            column. ``margin`` descends the margin, from the linearised distance to the nearest
+            class with a first step of 0.2 of it.
         steps: evaluations.
         temperature: factor on the logits before the cross-entropy.
         decay: gamma.
@@ -65,16 +65,16 @@ def ddn(
     start = problem.start
     move, radius = torch.zeros_like(start), torch.ones_like(start[:, :1])
     scale = radius
-    first = FIRST_STEPS[loss] if first_step is None else first_step
+    longest = FIRST_STEPS[loss] if first_step is None else first_step
     for step in range(steps):
         if step == 0 and loss == "margin":
-            margin, gradient = first_slope(problem)
-            bound = column(problem.lower_bound())
-            scale = radius = torch.maximum(bound, linear_distance(margin, gradient))
+            first = rank_classes(problem, 1)
+            gradient = first.gradient
+            scale = radius = linear_distance(first.margin, gradient)
         else:
             crossed, gradient = _evaluate(problem, start + move, loss, temperature)
             radius = radius * torch.where(crossed, 1.0 - decay, 1.0 + decay)
-        length = scale * cosine_decay(first, LAST_STEP * first, step / max(steps - 1, 1))
+        length = scale * cosine_decay(longest, LAST_STEP * longest, step / max(steps - 1, 1))
         move = radius * unit(move - length * unit(gradient))
         move = problem.clamp(start + move) - start
 

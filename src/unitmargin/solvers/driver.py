@@ -22,7 +22,7 @@ Solver = Callable[..., None]
 def search(
     solver: Solver,
     model: nn.Module,
-    x: Float64[Tensor, "batch *shape"] | Tensor,
+    x: Tensor,
     labels: Tensor,
     box: Box | None,
     refinements: int,
@@ -70,8 +70,9 @@ def _solve(
     options: Mapping[str, Any],
 ) -> MapResult:
     """One batch: settle what needs no search, search the rest, confirm in float64."""
-    logits = evaluator.wide_logits(start)
-    check_logits(evaluator, start, logits, labels)
+    with torch.no_grad():
+        logits = evaluator.logits(start, wide=True)
+        check_logits(evaluator, start, logits, labels)
     margin = pair_margins(logits, labels).min(1).values
     finite = torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)

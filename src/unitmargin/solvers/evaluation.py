@@ -35,18 +35,13 @@ class Evaluator:
     constants: Float64[Tensor, "classes classes"] | None
     in_shape: tuple[int, ...]
 
-    def logits(self, points: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows classes"]:
-        """Logits in the model's precision, returned as float64; differentiable."""
-        output: Tensor = self.native(points.to(self.dtype).reshape(-1, *self.in_shape))
-        return output.double()
-
-    def wide_logits(
-        self, points: Float64[Tensor, "rows features"]
+    def logits(
+        self, points: Float64[Tensor, "rows features"], wide: bool = False
     ) -> Float64[Tensor, "rows classes"]:
-        """Logits of the float64 copy, without a graph."""
-        with torch.no_grad():
-            output: Tensor = self.wide(points.reshape(-1, *self.in_shape))
-        return output
+        """Logits in the model's precision, or of the float64 copy; differentiable, in float64."""
+        model, dtype = (self.wide, torch.float64) if wide else (self.native, self.dtype)
+        output: Tensor = model(points.to(dtype).reshape(-1, *self.in_shape))
+        return output if wide else output.double()
 
 
 def prepare(model: nn.Module, x: Tensor) -> Evaluator:
@@ -110,7 +105,7 @@ def check_logits(
             f"{int(labels.max())}; check the label encoding"
         )
     if _are_probabilities(logits) and _are_probabilities(
-        evaluator.wide_logits(points + PROBE_SHIFT)
+        evaluator.logits(points + PROBE_SHIFT, wide=True)
     ):
         raise ValueError(
             "model must return logits, got rows in [0, 1] that sum to 1; remove the softmax: "

@@ -4,7 +4,7 @@ import torch
 
 from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, norm, unit
 from unitmargin.solvers.problem import Problem
-from unitmargin.solvers.rays import first_slope
+from unitmargin.solvers.rays import rank_classes
 
 LAST_DECAY, LAST_STEP = 1e-4, 0.01
 """Final decay, and length of the last step in units of the first, as published."""
@@ -51,7 +51,8 @@ def fmn(
     """
     start, rows = problem.start, problem.all_rows()
     move = torch.zeros_like(start)
-    margin, gradient = first_slope(problem)
+    first = rank_classes(problem, 1)
+    margin, gradient = first.margin, first.gradient
     scale = linear_distance(margin, gradient)
     radius = (1.0 + overshoot) * scale
     for step in range(steps):

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Shaped
 from torch import Tensor
 
 Box = tuple[float, float]
@@ -82,7 +82,7 @@ def ray_reach(
     return torch.where(piece > last, furthest, wanted).nan_to_num(posinf=0.0)
 
 
-def column(values: Float64[Tensor, " rows"]) -> Float64[Tensor, "rows 1"]:
+def column(values: Shaped[Tensor, " rows"]) -> Shaped[Tensor, "rows 1"]:
     """One value a row, ready to scale rows."""
     return values[:, None]
 

@@ -46,7 +46,8 @@ def iterative_penalty(
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
         >>> x, label = torch.tensor([[0.2, 0.0]]), torch.tensor([0])
-        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "iterative_penalty")
+        >>> few = {"steps": 100, "searches": 5, "rate": 2e-2}
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "iterative_penalty", **few)
         >>> abs(float(found.distance) - 0.02**0.5) < 1e-4
         True
     """

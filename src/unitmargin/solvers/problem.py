@@ -63,16 +63,6 @@ class Problem:
     def n_classes(self) -> int:
         return self.margins.shape[1]
 
-    @property
-    def certified(self) -> bool:
-        """Whether Lipschitz constants are known."""
-        return self.evaluator.constants is not None
-
-    @property
-    def resolution(self) -> float:
-        """Spacing of the model's numbers at 1."""
-        return float(torch.finfo(self.evaluator.dtype).eps)
-
     def all_rows(self) -> Int64[Tensor, " batch"]:
         """Indices of all samples."""
         return torch.arange(len(self), device=self.start.device)
@@ -102,7 +92,7 @@ class Problem:
         """Margin of the label against the given classes, or against all; ``wide``: in float64."""
         points = points.detach()
         with torch.no_grad():
-            logits = (self.evaluator.wide_logits if wide else self.evaluator.logits)(points)
+            logits = self.evaluator.logits(points, wide)
             margins = pair_margins(logits, self.labels[rows])
         self._count(self.n_forward, rows)
         self._record(points, rows, margins.min(1).values)
@@ -113,13 +103,14 @@ class Problem:
         points: Float64[Tensor, "rows features"],
         rows: Int64[Tensor, " rows"],
         classes: Int64[Tensor, " rows"] | None = None,
+        wide: bool = False,
     ) -> tuple[Float64[Tensor, " rows"], Float64[Tensor, "rows features"]]:
         """The margin against the given classes, or against all, and its gradient."""
 
         def objective(logits: Tensor, rows: Tensor) -> Tensor:
             return select(pair_margins(logits, self.labels[rows]), classes)
 
-        _, value, gradient = self.descend(points, rows, objective)
+        _, value, gradient = self.descend(points, rows, objective, wide)
         return value, gradient
 
     def descend(
@@ -127,6 +118,7 @@ class Problem:
         points: Float64[Tensor, "rows features"],
         rows: Int64[Tensor, " rows"],
         objective: Objective,
+        wide: bool = False,
     ) -> tuple[
         Float64[Tensor, " rows"], Float64[Tensor, " rows"], Float64[Tensor, "rows features"]
     ]:
@@ -136,7 +128,7 @@ class Problem:
         """
         probe = points.detach().clone().requires_grad_(True)
         with torch.enable_grad():
-            logits = self.evaluator.logits(probe)
+            logits = self.evaluator.logits(probe, wide)
             value = objective(logits, rows)
             (gradient,) = torch.autograd.grad(value.sum(), probe, allow_unused=True)
         margin = pair_margins(logits.detach(), self.labels[rows]).min(1).values

@@ -3,44 +3,57 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from unitmargin.solvers.geometry import column, linear_distance, ray_point, unit
+from unitmargin.solvers.geometry import column, linear_distance, norm, ray_point, unit
 from unitmargin.solvers.problem import Problem
 
 SHORTLIST = 10
-"""Classes of smallest margin whose linearised distances are compared where none is certified."""
+"""Classes, first in certified distance and then in margin, of which the gradient may be taken."""
 
 WALK = (0.0, *(1e-3 * 2.0**doubling for doubling in range(14)))
 """Relative outward moves of a walk that starts at a good guess; the last one reaches 9 times it."""
 
 
-def nearest_classes(problem: Problem, n_candidates: int) -> Int64[Tensor, "batch candidates"]:
-    """The other classes whose boundaries are likely to be nearest, nearest first.
+@dataclass(frozen=True)
+class Ranking:
+    """Other classes in the order in which they are worth trying.
 
-    Ordered by certified distance where constants are known. Otherwise the ten classes of smallest
-    margin are ordered by linearised distance, one backward pass each: the margin alone is a poor
-    guide where gradients of different classes differ in length.
+    Attributes:
+        classes: nearest first.
+        margin, gradient: margin at the start against the first class, and its gradient.
     """
-    n_candidates = min(n_candidates, problem.n_classes - 1)
-    ranked = problem.rivals()
-    if problem.certified or problem.n_classes == 2:
-        return ranked[:, :n_candidates]
-    ranked = ranked[:, : max(SHORTLIST, n_candidates)]
-    margins, gradients = problem.pair_slopes(problem.start, problem.all_rows(), ranked)
-    lengths = torch.linalg.vector_norm(gradients, dim=2)
-    distances = torch.where(lengths > 0, margins / lengths, torch.inf)
-    order = distances.argsort(dim=1, stable=True)[:, :n_candidates]
-    return ranked.gather(1, order)
+
+    classes: Int64[Tensor, "batch candidates"]
+    margin: Float64[Tensor, " batch"]
+    gradient: Float64[Tensor, "batch features"]
 
 
-def first_slope(
-    problem: Problem,
-) -> tuple[Float64[Tensor, " batch"], Float64[Tensor, "batch features"]]:
-    """Margin at the start against the class that is likely to be nearest, and its gradient."""
-    classes = nearest_classes(problem, 1)[:, 0]
-    return problem.slope(problem.start, problem.all_rows(), classes)
+def rank_classes(problem: Problem, n_candidates: int) -> Ranking:
+    """Order the other classes by linearised distance, and those without one by certified distance.
+
+    The linearised distance of a class is never below its certified one, so a gradient is taken only
+    while the certified distance is below the best linearised one: once on a tight certificate, for
+    each of ten classes where nothing is certified.
+    """
+    ranked = problem.rivals()[:, : max(SHORTLIST, n_candidates)]
+    bounds = problem.lower_bounds.gather(1, ranked)
+    distances = torch.full_like(bounds, torch.inf)
+    margin = problem.margins.gather(1, ranked[:, :1]).squeeze(1)
+    gradient, nearest = torch.zeros_like(problem.start), torch.full_like(margin, torch.inf)
+    for rank in range(ranked.shape[1]):
+        rows = (bounds[:, rank] < nearest).nonzero().squeeze(1)
+        if len(rows) == 0:
+            break
+        value, slope = problem.slope(problem.start[rows], rows, ranked[rows, rank])
+        length = norm(slope).squeeze(1)
+        distances[rows, rank] = torch.where(length > 0, value / length, torch.inf)
+        closer = distances[rows, rank] < nearest[rows]
+        nearest[rows[closer]] = distances[rows[closer], rank]
+        margin[rows[closer]], gradient[rows[closer]] = value[closer], slope[closer]
+    order = distances.argsort(dim=1, stable=True)
+    return Ranking(ranked.gather(1, order)[:, :n_candidates], margin, gradient)
 
 
 def walk_out(
@@ -64,9 +77,9 @@ def walk_out(
         pending = pending[margin > -problem.tolerance[rows[pending]]]
 
 
-LADDER = tuple(2.0**doubling for doubling in range(-3, 6))
+LADDER = tuple(1.001 * 2.0**doubling for doubling in range(-3, 6))
 """Trial lengths of a ray search in units of the linearised distance, shortest first: it aims at the
-first crossing."""
+first crossing. The factor 1.001 lets a trial cross a boundary that is exactly linear."""
 
 RAY_BISECTIONS = 17
 """Published resolution of the ray search, 2**-16 of the bracket."""
@@ -81,15 +94,15 @@ class Rays:
     margins: Float64[Tensor, " rays"]
     gradients: Float64[Tensor, "rays features"]
 
-    def margin(
+    def crossed(
         self, problem: Problem, chosen: Int64[Tensor, " chosen"], length: Float64[Tensor, " chosen"]
-    ) -> Float64[Tensor, " chosen"]:
-        """Margin at the given length on each chosen ray."""
+    ) -> Bool[Tensor, " chosen"]:
+        """Whether each chosen ray is behind its boundary at the given length."""
         rows = self.rows[chosen]
         direction = -unit(self.gradients[chosen])
         points = ray_point(problem.start[rows], direction, column(length), problem.box)
         classes = None if self.classes is None else self.classes[chosen]
-        return problem.margin(points, rows, classes)
+        return problem.margin(points, rows, classes) <= -problem.tolerance[rows]
 
     def floor(self, problem: Problem) -> Float64[Tensor, " rays"]:
         """Certified distance, 0 where none is known."""
@@ -112,7 +125,7 @@ def search_rays(problem: Problem, rays: Rays) -> None:
         if len(chosen) == 0:
             return
         middle = 0.5 * (low[chosen] + high[chosen])
-        crossed = rays.margin(problem, chosen, middle) < 0.0
+        crossed = rays.crossed(problem, chosen, middle)
         high[chosen] = torch.where(crossed, middle, high[chosen])
         low[chosen] = torch.where(crossed, low[chosen], middle)
 
@@ -129,7 +142,7 @@ def _bracket(
         if len(pending) == 0:
             break
         length = torch.maximum(floor, factor * guess)[pending]
-        crossed = rays.margin(problem, pending, length) < 0.0
+        crossed = rays.crossed(problem, pending, length)
         high[pending[crossed]] = length[crossed]
         low[pending[~crossed]] = length[~crossed]
         pending = pending[~crossed]

@@ -1,7 +1,6 @@
 """Polar sphere tracing: turn a ray towards the normal of the boundary while tracing its length."""
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -19,7 +18,7 @@ from unitmargin.solvers.geometry import (
 )
 from unitmargin.solvers.half_spaces import closest_in_half_spaces
 from unitmargin.solvers.problem import Problem, outside_entries
-from unitmargin.solvers.rays import nearest_classes, walk_out
+from unitmargin.solvers.rays import rank_classes, walk_out
 
 FIRST_OVERSHOOT, LAST_OVERSHOOT = 1e-3, 1e-7
 """Relative outward move of each radius, so that a path crosses and does not only approach."""
@@ -31,9 +30,9 @@ ALIGNED = 1e-4
 """Sine of the angle between ray and normal at which a path stops: the relative distance still to be
 gained is of the order of its square."""
 
-TOUCHING = 2e-3
-"""Relative depth behind the boundary up to which an aligned path stops; the refinement that follows
-every search does the rest."""
+ALIGNED_OVERSHOOT, TOUCHING = 1e-6, 1e-5
+"""Relative outward move of an aligned path, above float32 rounding; and relative depth behind the
+boundary up to which it stops. The refinement that follows every search does the rest."""
 
 OPTIMAL = 1.0 + 1e-7
 """Ratio of the best distance to the certified one at which nothing is left to gain."""
@@ -48,11 +47,9 @@ the boundary near the end are known."""
 SETTLED = 1e-7
 """Relative change of a corner step's proposal at which a path stops."""
 
-ROUNDING_SLACK = 16.0
-"""Overshoot of the first corner step in units of the model's precision: its margin has a sign."""
-
-OVERSHOOT_GROWTH = 4.0
-"""Factor between the overshoots of corner steps, for corners that the ray only grazes."""
+CORNER_OVERSHOOT, OVERSHOOT_GROWTH = 1e-7, 4.0
+"""Relative outward move of the first corner step, and its growth from each one to the next: a ray
+may only graze the pieces that meet at a corner."""
 
 
 def sphere_tracing(
@@ -100,13 +97,17 @@ def sphere_tracing(
         >>> abs(float(found.distance) - 2**0.5) < 1e-8
         True
     """
-    rows = problem.all_rows()
-    for classes in nearest_classes(problem, n_candidates).unbind(1):
-        bounds = problem.lower_bounds[rows, classes]
-        promising = (bounds < problem.best_distance).nonzero().squeeze(1)
-        if len(promising):
-            path = _begin(problem, promising, classes[promising])
-            _follow(problem, path, steps, first_turn, last_turn)
+    ranking = rank_classes(problem, n_candidates)
+    rows, margin, gradient = problem.all_rows(), ranking.margin, ranking.gradient
+    for rank, classes in enumerate(ranking.classes.unbind(1)):
+        if rank > 0:
+            bounds = problem.lower_bounds[problem.all_rows(), classes]
+            rows = (bounds < problem.best_distance).nonzero().squeeze(1)
+            if len(rows) == 0:
+                continue
+            margin, gradient = problem.slope(problem.start[rows], rows, classes[rows])
+        path = _begin(problem, rows, classes[rows], margin, gradient)
+        _follow(problem, path, steps, first_turn, last_turn)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class _Path:
     normals: Float64[Tensor, "rows cuts features"]
     offsets: Float64[Tensor, "rows cuts"]
 
-    def keep(self, kept: Bool[Tensor, " rows"]) -> Self:
+    def keep(self, kept: Bool[Tensor, " rows"]) -> "_Path":
         return replace(self, **{name: value[kept] for name, value in vars(self).items()})
 
     def remember(
@@ -133,7 +134,7 @@ class _Path:
         move: Float64[Tensor, "rows features"],
         margin: Float64[Tensor, " rows"],
         gradient: Float64[Tensor, "rows features"],
-    ) -> Self:
+    ) -> "_Path":
         offset = inner(gradient, move) - column(margin)
         return replace(
             self,
@@ -143,9 +144,12 @@ class _Path:
 
 
 def _begin(
-    problem: Problem, rows: Int64[Tensor, " rows"], classes: Int64[Tensor, " rows"]
+    problem: Problem,
+    rows: Int64[Tensor, " rows"],
+    classes: Int64[Tensor, " rows"],
+    margin: Float64[Tensor, " rows"],
+    gradient: Float64[Tensor, "rows features"],
 ) -> _Path:
-    margin, gradient = problem.slope(problem.start[rows], rows, classes)
     floor = column(problem.lower_bounds[rows, classes])
     radius = torch.maximum(floor, linear_distance(margin, gradient))
     return _Path(rows, classes, -unit(gradient), radius, floor, gradient[:, None], -column(margin))
@@ -160,7 +164,7 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
         overshoot = FIRST_OVERSHOOT + (LAST_OVERSHOOT - FIRST_OVERSHOOT) * done
         path = _turn(problem, path, cosine_decay(first_turn, last_turn, done), overshoot)
     move = _unclamped(problem, path)
-    overshoot = max(LAST_OVERSHOOT, ROUNDING_SLACK * problem.resolution)
+    overshoot = CORNER_OVERSHOOT
     for _ in range(corner_steps):
         path, move = _step_to_corner(problem, path, move, overshoot)
         overshoot *= OVERSHOOT_GROWTH
@@ -177,9 +181,11 @@ def _turn(problem: Problem, path: _Path, turn: float, overshoot: float) -> _Path
     normal = -unit(gradient)
     sideways = normal - inner(normal, path.direction) * path.direction
     best = column(problem.best_distance[path.rows])
+    aligned = norm(sideways) <= ALIGNED
     crossed = (best * CEILING**2 <= path.radius) & (forward >= -TOUCHING * path.radius)
-    finished = (crossed & (norm(sideways) <= ALIGNED)) | (best <= OPTIMAL * path.floor)
-    radius = torch.minimum((path.radius + forward) * (1.0 + overshoot), CEILING * best)
+    finished = (crossed & aligned) | (best <= OPTIMAL * path.floor)
+    outward = 1.0 + torch.where(aligned, min(overshoot, ALIGNED_OVERSHOOT), overshoot)
+    radius = torch.minimum((path.radius + forward) * outward, CEILING * best)
     turned = replace(
         path.remember(points - start, margin, gradient),
         direction=unit(path.direction + turn * sideways),
@@ -198,8 +204,9 @@ def _unclamped(problem: Problem, path: _Path) -> Float64[Tensor, "rows features"
 
 def _step_to_corner(
     problem: Problem, path: _Path, move: Float64[Tensor, "rows features"], overshoot: float
-) -> tuple[_Path, Float64[Tensor, "rows features"]]:
-    """One evaluation at the closest point that satisfies all remembered linearisations.
+) -> tuple[_Path, Float64[Tensor, "left features"]]:
+    """One float64 evaluation at the closest point that satisfies all remembered linearisations:
+    a corner is only as exact as the margins it is computed from.
 
     Entries that the previous move took out of the box are held at its bounds meanwhile.
     """
@@ -210,7 +217,7 @@ def _step_to_corner(
     multipliers = closest_in_half_spaces(torch.where(held[:, None], 0.0, path.normals), left)
     proposal = -(multipliers[:, None] @ path.normals).squeeze(1)
     points = problem.clamp(start + (1.0 + overshoot) * proposal)
-    margin, gradient = problem.slope(points, path.rows, path.classes)
+    margin, gradient = problem.slope(points, path.rows, path.classes, wide=True)
     settled = norm(proposal - move) <= SETTLED * norm(move)
     recorded = column(problem.best_distance[path.rows]) * CEILING <= norm(points - start)
     going = ~(settled & recorded).squeeze(1)
