@@ -28,8 +28,8 @@ KINDS = {
 }
 
 ACCURATE: dict[str, dict[str, Any]] = {
-    "iterative_penalty": {"steps": 80, "searches": 4, "rate": 2e-2, "tolerance": 1e-3},
-    "carlini_wagner": {"steps": 80, "searches": 5, "rate": 2e-2, "first_weight": 1.0},
+    "iterative_penalty": {"steps": 80, "searches": 4, "rate": 3e-2, "tolerance": 1e-3},
+    "carlini_wagner": {"steps": 80, "searches": 5, "rate": 3e-2, "first_weight": 1.0},
 }
 """Budgets that reach a few per cent in a second; the other solvers run as they come."""
 

@@ -43,7 +43,7 @@ DOCUMENTED: dict[str, dict[str, float]] = {
 }
 """Tolerance by kind of classifier; a kind that is missing promises an upper bound only."""
 
-RATES = {"iterative_penalty": 2e-2, "carlini_wagner": 2e-2}
+RATES = {"iterative_penalty": 3e-2, "carlini_wagner": 3e-2}
 """Learning rates, which are lengths: a distance of that size is not resolved."""
 
 
@@ -101,7 +101,7 @@ def test_distance_is_within_the_documented_tolerance(
         assert bool((found.status == Status.FOUND).any())
 
 
-@pytest.mark.parametrize("solver", ["sphere_tracing", "margin_ddn", "deepfool", "alma", "fmn"])
+@pytest.mark.parametrize("solver", ["sphere_tracing", "margin_ddn", "deepfool"])
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_is_lost_without_certified_distances(solver: str, name: str) -> None:
     truth, x, labels = exact(name, torch.float32)

@@ -1,6 +1,7 @@
 """What happens around every solver: checks, batches, the count of calls, and the last word."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -106,17 +107,25 @@ def _verdict(
 
 
 def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise unless the solver takes every option.
+    """Raise unless the solver takes every option, and every number is a possible one.
 
     Raises:
-        ValueError: unknown option.
+        ValueError: unknown option, a count below 1, a number that is negative or not finite.
     """
     known = list(inspect.signature(solver).parameters)[1:]
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise ValueError(
                 f"options must be among {', '.join(known) or 'none'}, got {name!r}; drop it or "
                 "choose another solver"
+            )
+        if isinstance(value, int) and value < 1:
+            raise ValueError(
+                f"{name} must be at least 1, got {value}; leave it out for the default"
+            )
+        if isinstance(value, float) and not 0.0 <= value < math.inf:
+            raise ValueError(
+                f"{name} must be finite and >= 0, got {value}; leave it out for the default"
             )
 
 

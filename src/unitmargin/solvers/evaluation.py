@@ -35,10 +35,9 @@ class Evaluator:
     constants: Float64[Tensor, "classes classes"] | None
     in_shape: tuple[int, ...]
 
-    def logits(
-        self, points: Float64[Tensor, "rows features"], wide: bool = False
-    ) -> Float64[Tensor, "rows classes"]:
-        """Logits in the model's precision, or of the float64 copy; differentiable, in float64."""
+    def logits(self, points: Float64[Tensor, "rows features"], wide: bool = False) -> Tensor:
+        """Logits ``(rows, classes)`` in the model's precision, returned as float64; ``wide``: of
+        the float64 copy, as it returns them. Differentiable."""
         model, dtype = (self.wide, torch.float64) if wide else (self.native, self.dtype)
         output: Tensor = model(points.to(dtype).reshape(-1, *self.in_shape))
         return output if wide else output.double()

@@ -1,0 +1,231 @@
+"""What happens around every solver: arguments, the caller's model, batches, counts, progress."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+from solvers.cases import affine, exact, labelled, piecewise_linear, trained_ugnn
+from torch import Tensor, nn
+
+import unitmargin as um
+from unitmargin.solvers import SOLVERS, Status, minimal_perturbation
+
+
+class Restless(nn.Module):
+    """Everything an evaluation could disturb: modes, buffers, dropout, parameters."""
+
+    def __init__(self, explode: bool = False) -> None:
+        super().__init__()
+        self.explode = explode
+        self.linear = nn.Linear(4, 6)
+        self.norm = nn.BatchNorm1d(6)
+        self.drop = nn.Dropout(0.5)
+        self.head = nn.Linear(6, 3)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        if self.explode and self.calls > 3:
+            raise RuntimeError("the model is broken")
+        logits: Tensor = self.head(self.drop(self.norm(self.linear(x)).relu()))
+        return logits
+
+
+def state(model: nn.Module) -> list[Any]:
+    return [
+        [module.training for module in model.modules()],
+        [parameter.requires_grad for parameter in model.parameters()],
+        [parameter.grad for parameter in model.parameters()],
+        [tensor.clone() for tensor in model.state_dict().values()],
+        [tensor._version for tensor in model.state_dict(keep_vars=True).values()],
+    ]
+
+
+def same(left: list[Any], right: list[Any]) -> bool:
+    tensors = all(torch.equal(a, b) for a, b in zip(left[3], right[3], strict=True))
+    return tensors and left[:3] == right[:3] and left[4] == right[4]
+
+
+@pytest.mark.parametrize("explode", [False, True], ids=("whole", "broken"))
+@pytest.mark.parametrize("solver", ["sphere_tracing", "deepfool", "ddn"])
+def test_the_model_is_untouched_also_on_an_exception(solver: str, explode: bool) -> None:
+    model = Restless(explode).train()
+    model.norm.eval()
+    model.linear.weight.requires_grad_(False)
+    before = state(model)
+    x = torch.rand(6, 4)
+    labels = Restless.forward(copy.deepcopy(model).eval(), x).argmax(1)
+    if explode:
+        with pytest.raises(RuntimeError, match="the model is broken"):
+            minimal_perturbation(model, x, labels, solver)
+    else:
+        minimal_perturbation(model, x, labels, solver)
+    assert same(before, state(model))
+
+
+def test_the_model_is_evaluated_in_evaluation_mode() -> None:
+    model = Restless().train()
+    x = torch.rand(6, 4)
+    labels = copy.deepcopy(model).eval()(x).argmax(1)
+    found = minimal_perturbation(model, x, labels)
+    assert bool((found.status == Status.FOUND).all())
+    again = minimal_perturbation(model, x, labels)
+    assert torch.equal(found.distance, again.distance)
+
+
+def test_it_works_inside_no_grad_and_inference_mode() -> None:
+    truth, x, labels = exact("unit_affine", torch.float32, 4)
+    plain = minimal_perturbation(truth.network, x, labels)
+    with torch.no_grad():
+        assert torch.equal(minimal_perturbation(truth.network, x, labels).distance, plain.distance)
+    with torch.inference_mode():
+        inside = minimal_perturbation(truth.network, 1.0 * x, labels)
+    assert torch.equal(inside.distance, plain.distance)
+
+
+def test_a_model_with_parametrised_weights_is_attacked_like_its_frozen_form() -> None:
+    model = um.DenseUGNN(in_shape=(6,), n_classes=3)
+    x = torch.rand(8, 6)
+    labels = model(x).argmax(1)
+    raw = minimal_perturbation(model, x, labels)
+    frozen = minimal_perturbation(um.freeze(model), x, labels)
+    assert torch.allclose(raw.distance, frozen.distance, rtol=1e-4, atol=0)
+
+
+def test_calls_are_counted_by_sample() -> None:
+    counted: list[int] = []
+
+    class Counting(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            counted.append(len(x))
+            return torch.cat((x, 0.9 * x[:, :1].relu()), dim=1)
+
+    x, labels = torch.rand(5, 2) + torch.tensor([1.0, 0.0]), torch.zeros(5, dtype=torch.int64)
+    for solver in SOLVERS:
+        counted.clear()
+        options = {"steps": 9} if solver in ("ddn", "iterative_penalty", "carlini_wagner") else {}
+        found = minimal_perturbation(Counting(), x, labels, solver, **options)
+        assert int(found.n_forward.sum()) == sum(counted), solver
+        assert int(found.n_backward.min()) >= 1
+
+
+def test_finished_samples_cost_nothing_more() -> None:
+    frozen, x, labels = trained_ugnn()
+    found = minimal_perturbation(frozen, x, labels, steps=100)
+    assert int(found.n_backward.min()) < int(found.n_backward.max())
+    truth, flat, flat_labels = exact("unit_affine", torch.float64)
+    quick = minimal_perturbation(truth.network, flat, flat_labels, steps=1000)
+    assert int(quick.n_backward.max()) <= 6
+
+
+def test_a_mixed_batch_is_settled_sample_by_sample() -> None:
+    truth, x, labels = exact("affine", torch.float64, 6)
+    mixed = labels.clone()
+    mixed[::2] = (mixed[::2] + 1) % 5
+    found = minimal_perturbation(truth.network, x, mixed, batch_size=4)
+    already = found.status == Status.ALREADY_MISCLASSIFIED
+    assert already.tolist() == [True, False] * 3
+    plain = minimal_perturbation(truth.network, x, labels)
+    assert torch.allclose(found.distance[1::2], plain.distance[1::2], rtol=1e-9)
+
+
+def test_a_logit_that_is_not_finite_is_a_failure() -> None:
+    model = affine(torch.tensor([[torch.inf, 0.0], [0.0, 1.0]]), torch.zeros(2))
+    found = minimal_perturbation(model, torch.rand(2, 2), torch.tensor([0, 1]))
+    assert found.status.tolist() == [Status.FAILED, Status.FAILED]
+
+
+def test_without_refinements_the_solver_keeps_its_own_point() -> None:
+    frozen, x, labels = trained_ugnn()
+    own = minimal_perturbation(frozen, x, labels, "deepfool", refinements=0)
+    refined = minimal_perturbation(frozen, x, labels, "deepfool")
+    assert bool((refined.distance < own.distance).all())
+    assert int((refined.n_forward - own.n_forward).max()) <= 20
+
+
+def test_progress_counts_evaluations(capsys: pytest.CaptureFixture[str]) -> None:
+    truth, x, labels = exact("affine", torch.float32, 4)
+    minimal_perturbation(truth.network, x, labels, progress=True)
+    assert "evaluations" in capsys.readouterr().err
+    minimal_perturbation(truth.network, x, labels)
+    assert capsys.readouterr().err == ""
+
+
+class Softmax(nn.Module):
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.network(x), dim=1)
+
+
+def test_softmax_outputs_are_refused_and_logits_that_look_like_them_are_not() -> None:
+    model = piecewise_linear()
+    x, labels = labelled(model)
+    with pytest.raises(ValueError, match="must return logits, got rows in"):
+        minimal_perturbation(Softmax(model), x, labels)
+    with pytest.raises(ValueError, match="must return logits, got rows in"):
+        minimal_perturbation(Softmax(model), x[:1], labels[:1])
+    chance = affine(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), torch.tensor([0.0, 1.0]))
+    found = minimal_perturbation(chance, torch.tensor([[0.75, 0.0]]), torch.tensor([0]))
+    assert float(found.distance) == pytest.approx(0.25, rel=1e-6)
+
+
+X, Y = torch.rand(3, 4), torch.zeros(3, dtype=torch.int64)
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "solver": ({"solver": "sphere"}, "solver must be one of sphere_tracing, .*got 'sphere'"),
+    "option": ({"stride": 3}, "options must be among steps, .*got 'stride'"),
+    "steps": ({"steps": 0}, "steps must be at least 1, got 0"),
+    "turn": ({"first_turn": -1.0}, "first_turn must be finite and >= 0, got -1.0"),
+    "integers": ({"x": torch.ones(3, 4, dtype=torch.int64)}, "x must be a floating-point batch"),
+    "vector": ({"x": torch.ones(3)}, "x must be a floating-point batch"),
+    "infinite": ({"x": X / 0.0}, "x must be finite"),
+    "label shape": ({"labels": Y[:2]}, "labels must be 3 integers"),
+    "label type": ({"labels": Y.float()}, "labels must be 3 integers"),
+    "label range": ({"labels": Y + 5}, "labels must be below the 3 classes"),
+    "label sign": ({"labels": Y - 1}, "labels must be >= 0, got -1"),
+    "box order": ({"box": (1.0, 0.0)}, "low < high"),
+    "box": ({"box": (0.0, 0.1)}, "x must lie in the box"),
+    "refinements": ({"refinements": -1}, "refinements must be >= 0"),
+    "batch size": ({"batch_size": 0}, "batch_size >= 1"),
+    "one output": ({"model": nn.Linear(4, 1)}, "at least 2 classes"),
+    "loss": ({"solver": "ddn", "loss": "hinge"}, "loss must be one of cross_entropy, margin"),
+    "temperature": ({"solver": "margin_ddn", "temperature": 3.0}, "temperature must be 1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_argument_is_named(case: str) -> None:
+    change, message = WRONG[case]
+    model = affine(torch.randn(3, 4), torch.tensor([9.0, 0.0, 0.0]))
+    arguments = {"model": model, "x": X, "labels": Y} | change
+    with pytest.raises(ValueError, match=message):
+        minimal_perturbation(**arguments)
+
+
+def test_a_function_is_not_a_model() -> None:
+    with pytest.raises((ValueError, TypeCheckError), match="model"):
+        minimal_perturbation(torch.sin, X, Y)  # type: ignore[arg-type]
+
+
+def test_a_frozen_network_checks_the_shape_of_its_inputs() -> None:
+    frozen, x, labels = trained_ugnn()
+    with pytest.raises(ValueError, match="x must have shape"):
+        minimal_perturbation(frozen, x[:, 0], labels)
+
+
+def test_a_model_that_cannot_be_copied_or_widened_is_refused() -> None:
+    class Fixed(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.float()
+
+    with pytest.raises(ValueError, match=r"must compute in float64 after model.double\(\)"):
+        minimal_perturbation(Fixed(), X, Y)
+    model = nn.Linear(4, 3)
+    model.cached = model.weight * 2.0
+    with pytest.raises(ValueError, match="model must be copyable"):
+        minimal_perturbation(model, X, Y)
