@@ -68,6 +68,41 @@ def test_a_zero_gradient_moves_nothing() -> None:
     torch.testing.assert_close(parameter.detach(), before, rtol=0, atol=1e-6)
 
 
+def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
+    parameters = [nearest_problem(rows, 8, False)[0] for rows in (8, 6, 6)]
+    optimizer = ManifoldDescent(parameters, lr=0.01, interval=2)
+    moved: list[list[bool]] = []
+    for _ in range(4):
+        before = [p.detach().clone() for p in parameters]
+        for parameter in parameters:
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        moved.append(
+            [not torch.equal(p.detach(), b) for p, b in zip(parameters, before, strict=True)]
+        )
+    # 8 x 8 x 8 products alone weigh as much as those of the two others, nearly.
+    assert moved[0] == moved[2] != moved[1] == moved[3]
+    assert [a != b for a, b in zip(moved[0], moved[1], strict=True)] == [True] * 3
+    assert moved[0][1] == moved[0][2] != moved[0][0]
+
+
+def test_two_equal_gradients_are_one_move() -> None:
+    parameter, _ = nearest_problem(4, 6, False)
+    other = nn.Parameter(parameter.detach().clone())
+    gradient = torch.randn_like(parameter)
+    for weight, interval in ((parameter, 1), (other, 2)):
+        optimizer = ManifoldDescent([weight], lr=0.01, interval=interval)
+        for _ in range(interval):
+            weight.grad = gradient.clone()
+            optimizer.step()
+    torch.testing.assert_close(parameter, other, rtol=0, atol=1e-5)
+
+
+def test_an_interval_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="interval must be at least 1"):
+        ManifoldDescent([nearest_problem(3, 4, False)[0]], lr=0.1, interval=0)
+
+
 def test_the_correction_squares_the_error() -> None:
     exact = cayley(torch.randn(2, 4, 6, dtype=torch.float64))
     near = exact + 1e-3 * torch.randn_like(exact)

@@ -1,6 +1,6 @@
 r"""Optimisation on the orthogonal manifold, and Adam for everything else."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -12,6 +12,10 @@ and below 1e-5 even where the power steps underestimate the norm by a third."""
 
 POWER_STEPS = 2
 """Power steps a training step; the vector is kept between steps, so the estimate follows."""
+
+INTERVAL = 2
+"""Steps between two moves of a stack. Half of the products are saved; in two epochs of CIFAR-10
+moving at every second gradient, with the mean of both, learned as fast as moving at every one."""
 
 ZERO_GRADIENT = 1e-12
 """Norms below this are zero gradients: the matrix then stays where it is."""
@@ -28,7 +32,8 @@ class ManifoldDescent(torch.optim.Optimizer):
 
     where s is ``lr * sqrt(rows / v)``: a step of Frobenius norm ``lr`` times that of the weight,
     capped so that its spectral norm is at most ``MAXIMUM_STEP``. Four products of the weight's
-    size a step, nothing else.
+    size a move, nothing else. The momentum takes in every gradient, but a stack moves only at
+    every ``interval``-th, in turns, so that all steps cost about the same.
 
     Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
@@ -44,46 +49,62 @@ class ManifoldDescent(torch.optim.Optimizer):
         lr: float,
         momentum: float = 0.9,
         decay: float = 0.99,
+        interval: int = INTERVAL,
     ) -> None:
+        if interval < 1:
+            raise ValueError(f"interval must be at least 1, got {interval}; use 1 or 2")
         defaults = {"lr": lr, "momentum": momentum, "decay": decay, "paired": False}
         super().__init__(parameters, defaults)
+        self.interval = interval
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         if closure is not None:
             raise ValueError("closure is not supported by ManifoldDescent; call backward first")
+        for turn, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
+            if parameter.grad is None:
+                continue
+            state = self._state(parameter, group)
+            state["gradients"] += 1
+            state["momentum"].lerp_(parameter.grad, 1.0 - group["momentum"])
+            if int(state["gradients"]) % self.interval == turn:
+                self._move(parameter, state, group)
+
+    def _parameters(self) -> Iterator[tuple[Tensor, dict[str, Any]]]:
         for group in self.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._move(parameter, group)
+                yield parameter, group
 
-    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        """One step of one stack; scalars of the state are kept one a matrix."""
-        assert parameter.grad is not None  # the caller has looked
-        if group["paired"]:
-            x, gradient = _to_complex(parameter), _to_complex(parameter.grad)
-        else:
-            x = parameter.view(-1, *parameter.shape[-2:])
-            gradient = parameter.grad.view_as(x)
-        state = self._state(parameter, x)
-        state["step"] += 1
-        count = float(state["step"])
-        momentum, vector = (_like(x, state[name]) for name in ("momentum", "vector"))
-        momentum.lerp_(gradient, 1.0 - group["momentum"])
+    def _turns(self) -> list[int]:
+        """At which gradient of an interval each stack moves: the dearest first, to the idlest turn."""
+        costs = [p.numel() * p.shape[-2] for p, _ in self._parameters()]
+        loads = [0] * self.interval
+        turns = [0] * len(costs)
+        for index in sorted(range(len(costs)), key=costs.__getitem__, reverse=True):
+            turns[index] = loads.index(min(loads))
+            loads[turns[index]] += costs[index]
+        return turns
+
+    def _move(self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of one stack on the manifold; scalars of the state are kept one a matrix."""
+        paired = group["paired"]
+        x, momentum = (_matrices(t, paired) for t in (parameter, state["momentum"]))
+        state["moves"] += 1
         # Twice the tangent part, before bias correction: both factors go into the step size.
         direction = torch.baddbmm(momentum, x @ momentum.mH, x, alpha=-1.0)
-        corrected = 1.0 - group["momentum"] ** count
+        corrected = 1.0 - group["momentum"] ** float(state["gradients"])
         squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square() / corrected**2
         state["second"].lerp_(squared, 1.0 - group["decay"])
-        scale = (state["second"] / (1.0 - group["decay"] ** count)).sqrt() * corrected
-        spectral, vector = spectral_norm(direction, vector)
-        state["vector"] = _real(vector)
+        known = 1.0 - group["decay"] ** float(state["moves"])
+        scale = (state["second"] / known).sqrt() * corrected
+        spectral, vector = spectral_norm(direction, _matrices(state["vector"], paired))
+        state["vector"] = _numbers(vector, paired)
         size = group["lr"] * x.shape[-2] ** 0.5 / scale.clamp_min(ZERO_GRADIENT)
         size = torch.minimum(size, MAXIMUM_STEP / spectral.clamp_min(ZERO_GRADIENT))
         moved = correct(torch.addcmul(x, size[:, None, None].to(x.dtype), direction, value=-1.0))
-        parameter.copy_((_to_paired(moved) if group["paired"] else moved).view_as(parameter))
+        parameter.copy_(_numbers(moved, paired).view_as(parameter))
 
-    def _state(self, parameter: Tensor, x: Tensor) -> dict[str, Any]:
+    def _state(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Momentum and power vector of the stack, second moment one number a matrix.
 
         All of them real: ``load_state_dict`` casts a state to the dtype of its parameter, which
@@ -91,29 +112,25 @@ class ManifoldDescent(torch.optim.Optimizer):
         """
         state: dict[str, Any] = self.state[parameter]
         if not state:
-            state["step"] = torch.zeros((), dtype=torch.float32)
-            state["momentum"] = _real(torch.zeros_like(x))
+            x = _matrices(parameter, group["paired"])
+            state["gradients"] = torch.zeros((), dtype=torch.float32)
+            state["moves"] = torch.zeros((), dtype=torch.float32)
+            state["momentum"] = torch.zeros_like(parameter)
             state["second"] = torch.zeros(x.shape[0], dtype=torch.float32, device=x.device)
-            state["vector"] = _real(torch.ones_like(x[:, :1, :]))
+            state["vector"] = _numbers(torch.ones_like(x[:, :1, :]), group["paired"])
         return state
 
 
-def _to_complex(paired: Tensor) -> Tensor:
-    return torch.complex(paired[:, 0], paired[:, 1])
+def _matrices(numbers: Tensor, paired: bool) -> Tensor:
+    """A stack of real matrices, or of complex ones from pairs of real and imaginary part."""
+    if paired:
+        return torch.complex(numbers[:, 0], numbers[:, 1])
+    return numbers.view(-1, *numbers.shape[-2:])
 
 
-def _to_paired(matrices: Tensor) -> Tensor:
-    return torch.stack((matrices.real, matrices.imag), dim=1)
-
-
-def _real(matrices: Tensor) -> Tensor:
-    """The same numbers as a real tensor, sharing memory."""
-    return torch.view_as_real(matrices) if matrices.is_complex() else matrices
-
-
-def _like(x: Tensor, numbers: Tensor) -> Tensor:
-    """Inverse of ``_real`` for matrices of the kind of ``x``."""
-    return torch.view_as_complex(numbers) if x.is_complex() else numbers
+def _numbers(matrices: Tensor, paired: bool) -> Tensor:
+    """Inverse of ``_matrices``."""
+    return torch.stack((matrices.real, matrices.imag), dim=1) if paired else matrices
 
 
 def spectral_norm(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
