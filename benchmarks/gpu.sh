@@ -4,11 +4,11 @@
 #
 #   benchmarks/gpu.sh IMAGES RESULTS      IMAGES: CIFAR-10 by class, folder or archive
 #
-# Environment, for a trial on a CPU: DEVICE=cpu BATCH=32 ROUNDS=1 EPOCHS=1 LIMIT=256 SECONDS_EACH=60
+# Environment, for a trial on a CPU: DEVICE=cpu BATCH=8 ROUNDS=1 EPOCHS=1 LIMIT=256 SECONDS_EACH=60
 set -uo pipefail
 images=$(realpath "$1") results=$2
 device=${DEVICE:-cuda} batch=${BATCH:-1024} rounds=${ROUNDS:-10}
-epochs=${EPOCHS:-300} seconds=${SECONDS_EACH:-45}
+epochs=${EPOCHS:-300} seconds=${SECONDS_EACH:-40} limit=${LIMIT_SECONDS:-470}
 python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$results"
@@ -25,7 +25,11 @@ for precision in float32 tf32 bfloat16; do
   done
 done
 
-# Accuracy against wall time: history.csv of the run has one line an epoch, with its seconds.
-timeout $((8 * 60 - SECONDS < 30 ? 30 : 8 * 60 - SECONDS)) "$python" -m unitmargin run \
+"$python" "$here/latency.py" --device "$device" --rounds "$rounds" \
+  --json "$results/latency.json" || echo "latency: not finished"
+
+# Accuracy against wall time: history.csv of the run gains one line an epoch, with its seconds.
+left=$((limit - SECONDS))
+timeout $((left < 30 ? 30 : left)) "$python" -m unitmargin run \
   cifar10-ugnn --data "$images" --epochs "$epochs" --device "$device" --out "$results/cifar10-ugnn" \
   ${LIMIT:+--limit "$LIMIT"} || echo "training: call again to go on"

@@ -10,6 +10,7 @@ import unitmargin as um
 from unitmargin.activations import build_activation
 from unitmargin.optim import build_optimizers
 from unitmargin.orthogonal.manifold import ManifoldConv2d
+from unitmargin.precision import training_precision
 
 IN_SHAPE = (3, 32, 32)
 HIDDEN = (1024, 512)
@@ -24,10 +25,11 @@ class Contender:
     model: nn.Module
     optimizers: list[torch.optim.Optimizer]
 
-    def step(self, x: torch.Tensor, labels: torch.Tensor) -> None:
+    def step(self, x: torch.Tensor, labels: torch.Tensor, precision: str) -> None:
         """One whole training step: forward, backward, every optimiser."""
-        loss = nn.functional.cross_entropy(self.model(x) / 0.25, labels)
-        loss.backward()
+        with training_precision(precision, x.device):
+            loss = nn.functional.cross_entropy(self.model(x).float() / 0.25, labels)
+            loss.backward()
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 from networks import CLASSES, CONTENDERS, IN_SHAPE, Contender
 
+from unitmargin.precision import PRECISIONS
 from unitmargin.runs import commit, hardware
 
 RATIOS = {
@@ -42,17 +42,9 @@ def batch(size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     return x.to(device), torch.randint(0, CLASSES, (size,), generator=generator).to(device)
 
 
-def precision(name: str, device: torch.device) -> Any:
-    """The context of a training step; orthogonality is kept in float32 under every one."""
-    torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
-    bfloat16 = name == "bfloat16"
-    return torch.autocast(device.type, torch.bfloat16) if bfloat16 else nullcontext()
-
-
-def seconds(contender: Contender, x: torch.Tensor, labels: torch.Tensor, context: Any) -> float:
+def seconds(contender: Contender, x: torch.Tensor, labels: torch.Tensor, precision: str) -> float:
     started = time.perf_counter()
-    with context:
-        contender.step(x, labels)
+    contender.step(x, labels, precision)
     if x.is_cuda:
         torch.cuda.synchronize()
     return time.perf_counter() - started
@@ -79,7 +71,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for repetition in range(WARM_UP + arguments.rounds):
         for name, contender in contenders.items():
-            elapsed = seconds(contender, x, labels, precision(arguments.precision, device))
+            elapsed = seconds(contender, x, labels, arguments.precision)
             if repetition >= WARM_UP:
                 times[name].append(elapsed)
     return {name: statistics.median(values) for name, values in times.items()}
@@ -106,7 +98,7 @@ def report_memory(arguments: argparse.Namespace) -> None:
     before = peak_resident()
     contender = CONTENDERS[arguments.memory_of](device)
     for _ in range(3):
-        seconds(contender, x, labels, precision(arguments.precision, device))
+        seconds(contender, x, labels, arguments.precision)
     if device.type == "cuda":
         print(torch.cuda.max_memory_allocated() / 2**20)
     else:
@@ -150,7 +142,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"])
+    parser.add_argument("--precision", default="float32", choices=PRECISIONS)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--only", nargs="*", help="contenders to time")
     parser.add_argument("--json", type=Path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from unitmargin.certificates import certify
 from unitmargin.data import load_dataset
@@ -31,16 +32,60 @@ def test_weighted_shares_average_to_the_batch_mean(size: int, count: int) -> Non
     assert total == pytest.approx(float(values.mean()))
 
 
-def _train(folder: Path, processes: int) -> None:
+def _start(folder: Path, processes: int, script: str = "") -> "subprocess.Popen[str]":
+    """``unitmargin train`` in one process or under the launcher, or a script in its place."""
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
-    command = [sys.executable, *(launcher if processes > 1 else []), "-m", "unitmargin"]
+    command = [sys.executable, *(launcher if processes > 1 else [])]
+    command += [script] if script else ["-m", "unitmargin"]
     arguments = ["train", "digits", "--out", str(folder), "--epochs", "3", "--limit", "500"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=environment, timeout=240
+    return subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("train: 3 epochs") == 1
+
+
+def _train(folder: Path, processes: int) -> None:
+    started = _start(folder, processes)
+    output, errors = started.communicate(timeout=240)
+    assert started.returncode == 0, errors
+    assert output.count("train: 3 epochs") == 1
+
+
+INTERRUPTED = """
+import sys
+from unitmargin.cli import main
+from unitmargin.steps import train
+
+epoch = train._Trainer.epoch
+
+def stop_in_the_third(self, number):
+    if number == 2:
+        raise RuntimeError("interrupted by the test")
+    return epoch(self, number)
+
+train._Trainer.epoch = stop_in_the_third
+main(sys.argv[1:])
+"""
+
+
+def test_two_processes_resume_what_two_processes_began(tmp_path: Path) -> None:
+    whole, broken = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "broken")
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    stopped = _start(broken.path, 2, str(script))
+    _, errors = stopped.communicate(timeout=240)
+    assert stopped.returncode != 0
+    assert "interrupted by the test" in errors
+    assert broken.checkpoint_file.is_file()
+    assert not broken.weights_file.exists()
+    _train(broken.path, 2)
+    _train(whole.path, 2)
+    mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
+    assert mine.keys() == other.keys()
+    assert all(torch.equal(mine[name], other[name]) for name in mine)
 
 
 def test_two_processes_train_what_one_trains(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 r"""Optimisation on the orthogonal manifold, and Adam for everything else."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -65,9 +66,9 @@ class ManifoldDescent(torch.optim.Optimizer):
             if parameter.grad is None:
                 continue
             state = self._state(parameter, group)
-            state["gradients"] += 1
+            state["step"] += 1
             state["momentum"].lerp_(parameter.grad, 1.0 - group["momentum"])
-            if int(state["gradients"]) % self.interval == turn:
+            if int(state["step"]) % self.interval == turn:
                 self._move(parameter, state, group)
 
     def _parameters(self) -> Iterator[tuple[Tensor, dict[str, Any]]]:
@@ -76,7 +77,7 @@ class ManifoldDescent(torch.optim.Optimizer):
                 yield parameter, group
 
     def _turns(self) -> list[int]:
-        """At which gradient of an interval each stack moves: the dearest first, to the idlest turn."""
+        """When in an interval each stack moves; the dearest first, to the idlest turn."""
         costs = [p.numel() * p.shape[-2] for p, _ in self._parameters()]
         loads = [0] * self.interval
         turns = [0] * len(costs)
@@ -89,13 +90,13 @@ class ManifoldDescent(torch.optim.Optimizer):
         """One step of one stack on the manifold; scalars of the state are kept one a matrix."""
         paired = group["paired"]
         x, momentum = (_matrices(t, paired) for t in (parameter, state["momentum"]))
-        state["moves"] += 1
         # Twice the tangent part, before bias correction: both factors go into the step size.
         direction = torch.baddbmm(momentum, x @ momentum.mH, x, alpha=-1.0)
-        corrected = 1.0 - group["momentum"] ** float(state["gradients"])
+        corrected = 1.0 - group["momentum"] ** float(state["step"])
         squared = torch.linalg.vector_norm(direction, dim=(-2, -1)).square() / corrected**2
         state["second"].lerp_(squared, 1.0 - group["decay"])
-        known = 1.0 - group["decay"] ** float(state["moves"])
+        moves = math.ceil(float(state["step"]) / self.interval)
+        known = 1.0 - group["decay"] ** moves
         scale = (state["second"] / known).sqrt() * corrected
         spectral, vector = spectral_norm(direction, _matrices(state["vector"], paired))
         state["vector"] = _numbers(vector, paired)
@@ -113,8 +114,7 @@ class ManifoldDescent(torch.optim.Optimizer):
         state: dict[str, Any] = self.state[parameter]
         if not state:
             x = _matrices(parameter, group["paired"])
-            state["gradients"] = torch.zeros((), dtype=torch.float32)
-            state["moves"] = torch.zeros((), dtype=torch.float32)
+            state["step"] = torch.zeros((), dtype=torch.float32)
             state["momentum"] = torch.zeros_like(parameter)
             state["second"] = torch.zeros(x.shape[0], dtype=torch.float32, device=x.device)
             state["vector"] = _numbers(torch.ones_like(x[:, :1, :]), group["paired"])

@@ -56,6 +56,7 @@ class TrainingOptions:
         offset, temperature: of offset_cross_entropy, in input units.
         crop: random crop after zero-padding by this many pixels.
         flip: random horizontal flip.
+        precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
         seed: of weights, order and augmentation.
     """
 
@@ -70,6 +71,7 @@ class TrainingOptions:
     temperature: float = 0.25
     crop: int = 0
     flip: bool = False
+    precision: str = "float32"
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -316,7 +316,9 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             train_run(TINY, broken)
     assert broken.checkpoint_file.is_file()
     assert not broken.weights_file.exists()
+    assert [row["epoch"] for row in read_csv(broken.history_file)] == ["1"]
     train_run(TINY, broken)
+    assert [row["epoch"] for row in read_csv(broken.history_file)] == ["1", "2"]
     mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
     assert mine.keys() == other.keys()
     assert all(torch.equal(mine[name], other[name]) for name in mine)

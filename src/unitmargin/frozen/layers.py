@@ -99,7 +99,8 @@ class CircularConvolution(WeightedLayer):
         return {"map_size": list(self.transform.map_size)}
 
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
-        return convolve(x, Spectrum(self.real, self.pairs), self.bias, self.transform)
+        with torch.autocast(x.device.type, enabled=False):
+            return convolve(x, Spectrum(self.real, self.pairs), self.bias, self.transform)
 
     def singular_values(self) -> Float[Tensor, " values"]:
         pairs = torch.complex(self.pairs[:, 0].double(), self.pairs[:, 1].double())

@@ -35,11 +35,14 @@ def cayley(raw: Matrix) -> Matrix:
     """
     rows = raw.shape[-2]
     upper, lower = raw.mH.split((rows, raw.shape[-1] - rows), dim=-2)
-    skew = upper - upper.mH + lower.mH @ lower
+    wide = lower.shape[-2] > 0
+    # Square stacks skip the empty products: each would still pass over memory.
+    skew = upper - upper.mH + lower.mH @ lower if wide else upper - upper.mH
     eye = torch.eye(rows, dtype=raw.dtype, device=raw.device)
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: the second solve is saved.
     inverse = torch.linalg.solve(eye + skew, 2.0 * eye.expand_as(skew))
-    return torch.cat((inverse - eye, -lower @ inverse), dim=-2).mH
+    square = inverse - eye
+    return (torch.cat((square, -lower @ inverse), dim=-2) if wide else square).mH
 
 
 class CayleyConv2d(OrthogonalConv2d):

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from unitmargin.losses import build_loss, margins
 from unitmargin.models import Classifier
 from unitmargin.optim import build_optimizers
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
+from unitmargin.precision import check_precision, training_precision
 from unitmargin.processes import Processes, join_processes
 from unitmargin.recipe import Recipe, TrainingOptions
 from unitmargin.runs import (
@@ -95,6 +97,7 @@ def train(
     checkpoint: str | Path | None = None,
     device: str | torch.device = "cpu",
     quiet: bool = False,
+    after_epoch: Callable[[Sequence[EpochRecord]], None] | None = None,
     **changes: Any,
 ) -> TrainResult:
     """Train a classifier; a plain loop, the same on every device.
@@ -108,6 +111,7 @@ def train(
         device: where to train; samples and model are moved there. Under ``torchrun`` every
             process takes its share of each global batch, and ``cuda`` means one GPU a process.
         quiet: no progress bar and no line an epoch.
+        after_epoch: called with all records so far, in the first process alone.
 
     Raises:
         ValueError: an unknown option or name; a checkpoint of other options.
@@ -139,6 +143,8 @@ def train(
             tqdm.write(history[-1].line(options.epochs))
         if checkpoint and processes.first:
             trainer.save(Path(checkpoint), [asdict(record) for record in history])
+        if after_epoch and processes.first:
+            after_epoch(history)
     return TrainResult(model, tuple(history))
 
 
@@ -172,6 +178,7 @@ class _Trainer:
         self.optimizers = build_optimizers(model, options.learning_rate, options.manifold_rate)
         self.steps = math.ceil(len(samples) / options.batch_size)
         schedule_factor(options.schedule, 0.0)
+        check_precision(options.precision, model)
 
     def epoch(self, epoch: int) -> tuple[float, float]:
         """One pass over the samples; mean loss and last learning rate.
@@ -207,9 +214,10 @@ class _Trainer:
             inputs = random_crop_flip(inputs, self.options.crop, self.options.flip, generator)
         own = self.processes.share(torch.arange(len(index), device=self.device))
         factor = schedule_factor(self.options.schedule, progress)
-        loss = self.loss(self.network(inputs[own]), labels[own])
-        loss = loss * self.processes.weight(len(index), len(own))
-        loss.backward()
+        with training_precision(self.options.precision, self.device):
+            loss = self.loss(self.network(inputs[own]), labels[own])
+            loss = loss * self.processes.weight(len(index), len(own))
+            loss.backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["initial_lr"] * factor
@@ -255,6 +263,12 @@ def orthogonality_error(model: Classifier) -> float:
     return max((max(1.0 - row.smallest, row.largest - 1.0) for row in rows), default=0.0)
 
 
+def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
+    """Write history.csv, one line an epoch."""
+    names = [field.name for field in fields(EpochRecord)]
+    write_csv(folder.history_file, names, [list(asdict(record).values()) for record in history])
+
+
 def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
     """Train a recipe into its folder, or go on where an interrupted run stopped."""
     processes, _ = join_processes(device)
@@ -271,11 +285,10 @@ def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
         recipe.training,
         checkpoint=folder.checkpoint_file,
         device=device,
+        after_epoch=lambda history: write_history(folder, history),
     )
     if processes.first:
-        names = [field.name for field in fields(EpochRecord)]
-        rows = [list(asdict(record).values()) for record in result.history]
-        write_csv(folder.history_file, names, rows)
+        write_history(folder, result.history)
         write_weights(folder.weights_file, model, provenance())
         folder.checkpoint_file.unlink(missing_ok=True)
     processes.wait()

@@ -1,0 +1,76 @@
+"""Latency of the deployed network against the plain twin: medians of interleaved passes, ratios.
+
+python benchmarks/latency.py [--batches 1 256] [--rounds 30] [--json FILE] [--device cuda]
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).parent))
+from networks import CONTENDERS, IN_SHAPE
+
+from unitmargin.certificates import certify
+from unitmargin.runs import commit, hardware
+from unitmargin.steps.freeze import freeze
+
+WARM_UP = 5
+"""Passes before the clock starts."""
+
+
+@torch.inference_mode()
+def seconds(network: nn.Module, x: torch.Tensor) -> float:
+    started = time.perf_counter()
+    network(x)
+    if x.is_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def measure(networks: dict[str, Any], x: torch.Tensor, rounds: int) -> dict[str, float]:
+    """Median seconds of a forward pass of each network."""
+    times: dict[str, list[float]] = {name: [] for name in networks}
+    for repetition in range(WARM_UP + rounds):
+        for name, network in networks.items():
+            elapsed = seconds(network, x)
+            if repetition >= WARM_UP:
+                times[name].append(elapsed)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batches", type=int, nargs="*", default=[1, 256])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    frozen = freeze(CONTENDERS["on_manifold"](device).model)
+    networks = {
+        "frozen": frozen,
+        "twin": CONTENDERS["twin"](device).model.eval(),
+        "certify": lambda x: certify(frozen, x),
+    }
+    content: dict[str, Any] = {"rounds": arguments.rounds, "device": arguments.device}
+    for size in arguments.batches:
+        times = measure(networks, torch.rand(size, *IN_SHAPE, device=device), arguments.rounds)
+        ratio = times["frozen"] / times["twin"]
+        content[f"batch_{size}"] = {"seconds": times, "frozen_over_twin": ratio}
+        parts = "  ".join(f"{name} {1e3 * value:.2f} ms" for name, value in times.items())
+        print(f"batch {size:<4} {parts}  frozen / twin = {ratio:.3f}")
+    content |= {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Orthonormal Fourier transform of real maps by FFT, on the frequencies that determine the others.
+
+It is an isometry, so its derivative transposed is its inverse; saying so saves the full complex
+FFT that differentiating ``rfft2`` costs.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Tables(NamedTuple):
+    """Positions of the kept frequencies in the half plane of ``rfft2``, and back.
+
+    ``gather (S + P,)`` picks the kept ones; ``source`` and ``conjugate`` (height times half width)
+    say which kept one stands at each place, and whether conjugated.
+    """
+
+    gather: Tensor
+    source: Tensor
+    conjugate: Tensor
+
+
+def analyse(
+    x: Float[Tensor, "batch c h w"], tables: Tables
+) -> tuple[Float[Tensor, "s batch c"], Float[Tensor, "p 2 batch c"]]:
+    """Real coefficients, and real and imaginary parts of the others times sqrt 2.
+
+    Float64 stays float64; shorter inputs are transformed in float32, which is what FFTs have.
+    """
+    real, pairs = _Analyse.apply(_wide(x), *tables)  # type: ignore[no-untyped-call]
+    return real, pairs
+
+
+def synthesise(
+    real: Float[Tensor, "s batch c"],
+    pairs: Float[Tensor, "p 2 batch c"],
+    tables: Tables,
+    map_size: tuple[int, int],
+) -> Float[Tensor, "batch c h w"]:
+    """Inverse and transpose of :func:`analyse`."""
+    output: Tensor = _Synthesise.apply(  # type: ignore[no-untyped-call]
+        _wide(real), _wide(pairs), *tables, *map_size
+    )
+    return output
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x if x.dtype in (torch.float32, torch.float64) else x.float()
+
+
+class _Analyse(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        x: Tensor, gather: Tensor, source: Tensor, conjugate: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        n_real = 2 * len(gather) - x.shape[-2] * x.shape[-1]
+        half_plane = torch.fft.rfft2(x, norm="ortho").flatten(2).permute(2, 0, 1)
+        kept = half_plane.index_select(0, gather)
+        pairs = torch.view_as_real(kept[n_real:]).permute(0, 3, 1, 2)
+        return kept[:n_real].real.clone(), pairs * math.sqrt(2.0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.map_size = inputs[0].shape[-2:]
+        ctx.save_for_backward(*inputs[1:])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        gradient = _Synthesise.apply(  # type: ignore[no-untyped-call]
+            *gradients, *ctx.saved_tensors, *ctx.map_size
+        )
+        return gradient, None, None, None
+
+
+class _Synthesise(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        real: Tensor,
+        pairs: Tensor,
+        gather: Tensor,
+        source: Tensor,
+        conjugate: Tensor,
+        height: int,
+        width: int,
+    ) -> Tensor:
+        batch, channels = real.shape[1:]
+        complex_pairs = torch.complex(pairs[:, 0], pairs[:, 1]) * math.sqrt(0.5)
+        kept = torch.cat((torch.complex(real, torch.zeros_like(real)), complex_pairs))
+        half_plane = kept.index_select(0, source)
+        half_plane = torch.where(conjugate[:, None, None], half_plane.conj(), half_plane)
+        half_plane = half_plane.permute(1, 2, 0).reshape(batch, channels, height, width // 2 + 1)
+        output: Tensor = torch.fft.irfft2(half_plane, s=(height, width), norm="ortho")
+        return output
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs[2:5])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        parts = _Analyse.apply(*gradients, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return *parts, None, None, None, None, None

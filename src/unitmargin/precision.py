@@ -1,0 +1,60 @@
+"""Precision of training steps: the data path may be shorter, weights never are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from unitmargin.orthogonal import OrthogonalLinear
+from unitmargin.orthogonal.manifold import ManifoldLinear
+
+PRECISIONS = ("float32", "tf32", "bfloat16")
+
+
+@contextmanager
+def training_precision(name: str, device: torch.device) -> Iterator[None]:
+    """The context of forward and backward passes in training.
+
+    ``float32`` changes nothing. ``tf32`` lets CUDA round the factors of matrix products to 10 bits
+    of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16; weights
+    are computed, kept and moved in float32, and logits and losses are float32.
+
+    Guarantee: the orthogonality error is that of float32 training. Evaluation, freezing and
+    certificates happen outside of it. On leaving, the global setting is what it was.
+
+    Example:
+        >>> with training_precision("bfloat16", torch.device("cpu")):
+        ...     (torch.eye(2) @ torch.eye(2)).dtype
+        torch.bfloat16
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if name == "tf32" else before)
+    try:
+        with torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def check_precision(name: str, model: nn.Module) -> None:
+    """Raise unless the model can be trained in this precision with float32 orthogonality.
+
+    Raises:
+        ValueError: an unknown name; or tf32 with dense weights that are computed from products in
+            the forward pass, which would be rounded too.
+    """
+    if name not in PRECISIONS:
+        raise ValueError(
+            f"precision must be one of {', '.join(PRECISIONS)}, got {name!r}; choose one"
+        )
+    computed = [
+        layer
+        for layer in model.modules()
+        if isinstance(layer, OrthogonalLinear) and not isinstance(layer, ManifoldLinear)
+    ]
+    if name == "tf32" and computed:
+        raise ValueError(
+            f'precision tf32 needs linear = "manifold", got {type(computed[0]).__name__}, whose '
+            "weight is computed from matrix products in every forward pass; use it, or bfloat16"
+        )
