@@ -63,7 +63,7 @@ def outside(problem: Problem, attack: Attack) -> None:
     problem.n_backward += counted.backward_calls // len(problem)
 
 
-def references(boxed: bool, short: bool) -> dict[str, Solver]:
+def references(boxed: bool, wagner_steps: int) -> dict[str, Solver]:
     """Attacks of the outside libraries that import; the others are named in one line."""
     made: dict[str, Solver] = {}
     for name, build in (("foolbox", foolbox_attacks), ("adv_lib", library_attacks)):
@@ -75,22 +75,24 @@ def references(boxed: bool, short: bool) -> dict[str, Solver]:
         except ImportError as error:
             print(f"{name} is left out: {error}")
             continue
-        built = build(attacks, library, boxed, short)
+        built = build(attacks, library, boxed, wagner_steps)
         made |= {title: partial(outside, attack=attack) for title, attack in built.items()}
     return made
 
 
-def foolbox_attacks(attacks: Any, library: Any, boxed: bool, short: bool) -> dict[str, Attack]:
+def foolbox_attacks(
+    attacks: Any, library: Any, boxed: bool, wagner_steps: int
+) -> dict[str, Attack]:
     """DDN, DeepFool and C&W of foolbox, which knows any bounds."""
     bounds = (0.0, 1.0) if boxed else WIDE_BOUNDS
     # The variable of the attack is in units of half the box.
     rate = RATE / (bounds[1] - bounds[0])
-    steps = 100 if short else 1000
+    wagner = attacks.L2CarliniWagnerAttack(steps=wagner_steps, stepsize=rate)
     made = {
         "foolbox DDN 100": attacks.DDNAttack(steps=100),
         "foolbox DDN 1000": attacks.DDNAttack(steps=1000),
         "foolbox DeepFool": attacks.L2DeepFoolAttack(),
-        f"foolbox C&W 9 x {steps}": attacks.L2CarliniWagnerAttack(steps=steps, stepsize=rate),
+        f"foolbox C&W 9 x {wagner_steps}": wagner,
     }
 
     def run(attack: Any, model: nn.Module, inputs: Tensor, labels: Tensor) -> Tensor:
@@ -101,7 +103,9 @@ def foolbox_attacks(attacks: Any, library: Any, boxed: bool, short: bool) -> dic
     return {title: partial(run, attack) for title, attack in made.items()}
 
 
-def library_attacks(attacks: Any, library: Any, boxed: bool, short: bool) -> dict[str, Attack]:
+def library_attacks(
+    attacks: Any, library: Any, boxed: bool, wagner_steps: int
+) -> dict[str, Attack]:
     """DDN, ALMA and FAB of adversarial-library."""
     if not boxed:
         return {}

@@ -19,6 +19,11 @@ BEST = "best known"
 FLOOR = 1e-5
 """Excess below which the picture does not look: the resolution of the outside attacks."""
 
+OUTSIDE = ("foolbox", "adversarial-library")
+"""First words of the rows of outside attacks, drawn hollow."""
+
+MARKERS = "o^sDv<>"
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -145,14 +150,15 @@ def draw(table: Sequence[Row], path: Path) -> None:
         for index, name in enumerate(families):
             chosen = [one for one in free if (one.network, family(one.solver)) == (network, name)]
             chosen.sort(key=lambda one: one.n_backward)
-            ours = name.startswith("sphere")
+            tracing, outside = name.startswith("sphere"), name.startswith(OUTSIDE)
             panel.plot(
                 [one.n_backward for one in chosen],
                 [max(one.ratio - 1.0, FLOOR) for one in chosen],
-                marker="osD^v<>P*X"[index % 10],
-                color="#1c2733" if ours else f"C{index % 10}",
-                markersize=7 if ours else 5,
-                linewidth=1.8 if ours else 0.9,
+                marker=MARKERS[index % len(MARKERS)],
+                color="#1c2733" if tracing else f"C{index % 10}",
+                markerfacecolor="none" if outside else None,
+                markersize=7 if tracing else 6,
+                linewidth=1.8 if tracing else 0.9,
                 label=name,
             )
         panel.set(xscale="log", yscale="log", title=network, xlabel="gradient calls a sample")
