@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from solver_networks import IN_PLACE, Case, run_case
 from solver_references import references
-from solver_tables import Measurement, Row, draw, markdown, rows
+from solver_tables import OUTSIDE, Measurement, Row, draw, markdown, rows
 
 from unitmargin.certificates import certify
 from unitmargin.frozen import FrozenNetwork
@@ -36,8 +36,8 @@ REFINEMENTS, BATCH = 20, 512
 PLAIN = ("deepfool", "closest_boundary", "fast_outer_boundary", "fmn", "alma", "closed_form")
 """Solvers measured as they come."""
 
-LONG = ("1000", "300", "iterative", "carlini", "C&W")
-"""Words in the names of rows with some hundred calls a sample or more."""
+LONG = ("1000", "300", "iterative", "carlini", *OUTSIDE)
+"""Words in the names of rows that are measured last, and on few images of a large network."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="its images, if they lie elsewhere by now")
     parser.add_argument("--samples", type=int, help="correctly labelled samples a network")
     parser.add_argument(
-        "--long-samples", type=int, default=64, help="of a run, for rows with many calls"
+        "--long-samples", type=int, default=50, help="of a run, for long rows and outside attacks"
     )
     parser.add_argument("--only", nargs="+", default=[], help="names of rows")
     parser.add_argument("--state", type=Path, default=Path("build/solvers"))
