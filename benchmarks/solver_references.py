@@ -57,6 +57,8 @@ def outside(problem: Problem, attack: Attack) -> None:
     moves = attack(counted, inputs, problem.labels).double().flatten(1) - problem.start
     for push in PUSHES:
         rows = torch.isinf(problem.best_distance).nonzero().squeeze(1)
+        if len(rows) == 0:
+            break
         points = problem.start[rows] + (1.0 + push) * moves[rows]
         problem.margin(problem.clamp(points), rows)
     problem.n_forward += counted.forward_calls // len(problem)
