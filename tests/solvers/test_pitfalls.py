@@ -202,3 +202,25 @@ def test_distances_follow_the_symmetries_of_the_problem(solver: str, change: str
 def test_margins_of_negative_logits_are_margins() -> None:
     margins = pair_margins(torch.tensor([[-1.0, -2.0, -3.0]]).double(), torch.tensor([0]))
     assert margins[0, 1:].tolist() == [1.0, 2.0]
+
+
+class NeverEmpty(nn.Module):
+    """Refuses an empty batch, as the Fourier transforms of some convolutions do."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert len(x) > 0
+        logits: Tensor = self.model(x)
+        return logits
+
+
+@pytest.mark.parametrize("name", ["unit_affine", "sphere"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_model_never_meets_an_empty_batch(solver: str, name: str) -> None:
+    truth, x, labels = exact(name, torch.float64)
+    model = NeverEmpty(truth.network)
+    found = minimal_perturbation(model, x[:2], labels[:2], solver, **QUICK.get(solver, {}))
+    assert bool((found.status == Status.FOUND).all())

@@ -160,12 +160,16 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
     corner_steps = max(steps // CORNER_SHARE - 1, 0)
     turns = steps - 1 - corner_steps
     for step in range(turns):
+        if len(path.rows) == 0:
+            return
         done = step / max(turns - 1, 1)
         overshoot = FIRST_OVERSHOOT + (LAST_OVERSHOOT - FIRST_OVERSHOOT) * done
         path = _turn(problem, path, cosine_decay(first_turn, last_turn, done), overshoot)
     move = _unclamped(problem, path)
     overshoot = CORNER_OVERSHOOT
     for _ in range(corner_steps):
+        if len(path.rows) == 0:
+            return
         path, move = _step_to_corner(problem, path, move, overshoot)
         overshoot *= OVERSHOOT_GROWTH
     empty = path.keep(torch.isinf(problem.best_distance[path.rows]))
