@@ -128,6 +128,24 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
+def reproduce(
+    target: tyro.conf.Positional[str],
+    runs: tuple[Path, ...] = (),
+    out: Path = Path("runs/tables"),
+) -> int:
+    """Write a table of the paper, its numbers beside those of verified run folders.
+
+    Args:
+        target: tightness (the LB/MAP tables).
+        runs: verified run folders; default: every one in runs/.
+        out: folder of TARGET.md and TARGET.tex.
+    """
+    from unitmargin.steps.reproduce import reproduce as write_tables
+
+    print(write_tables(target, runs, out))
+    return 0
+
+
 def run(options: RecipeOptions) -> int:
     """Walk the whole recipe: train, freeze, certify, verify, report."""
     train(options)
@@ -151,7 +169,8 @@ def demo(out: Path = Path("runs/digits")) -> int:
 
 
 COMMANDS = {
-    function.__name__: function for function in (train, freeze, certify, verify, report, run, demo)
+    function.__name__: function
+    for function in (train, freeze, certify, verify, report, reproduce, run, demo)
 }
 
 

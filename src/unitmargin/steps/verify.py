@@ -232,9 +232,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _message(
-    folder: RunFolder, checks: list[Check], searches: list[Search], samples: int
-) -> str:
+def _message(folder: RunFolder, checks: list[Check], searches: list[Search], samples: int) -> str:
     lines = []
     for search in searches:
         figures = tightness(search)
