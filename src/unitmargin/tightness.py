@@ -261,6 +261,8 @@ def read_searches(file: Path) -> list[Search]:
     groups: dict[tuple[str, str, str], list[dict[str, str]]] = {}
     try:
         for row in read_csv(file):
+            if None in row.values():
+                raise ValueError("a row is incomplete")
             key = (row["solver"], row["settings"], row["box"])
             groups.setdefault(key, []).append(row)
         searches = [_read_search(*key, rows) for key, rows in groups.items()]
