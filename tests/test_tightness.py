@@ -1,18 +1,17 @@
 """Tightness: distances that are decided by the points, ratios of known truth, files that return."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from exact import unit_affine
+from searches import made_search
 
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.runs import RunError
 from unitmargin.solvers import SOLVERS, MapResult, Status
 from unitmargin.tightness import (
     HEADER,
-    Search,
     box_name,
     closest_found,
     confirm,
@@ -25,25 +24,6 @@ from unitmargin.tightness import (
 
 RATIO_TOLERANCE = 1e-7
 """The solver lands behind the boundary by 1e-10, and float32 weights are no exact simplex."""
-
-
-def made(
-    radius: list[float], distance: list[float], status: list[Status], solver: str = "deepfool"
-) -> Search:
-    """A search with given answers."""
-    count = torch.arange(len(radius))
-    return Search(
-        solver=solver,
-        settings="steps=3",
-        box=None,
-        index=count,
-        label=count % 2,
-        radius=torch.tensor(radius, dtype=torch.float64),
-        distance=torch.tensor(distance, dtype=torch.float64),
-        status=torch.tensor([int(value) for value in status]),
-        n_forward=2 * count,
-        n_backward=count,
-    )
 
 
 FOUND, FAILED, ALREADY = Status.FOUND, Status.FAILED, Status.ALREADY_MISCLASSIFIED
@@ -71,15 +51,13 @@ def test_a_box_makes_points_farther() -> None:
     network = FrozenNetwork([Dense(weight, torch.tensor([-0.2, 0.2]).double())], (2,))
     inputs, label = torch.tensor([[0.9, 0.1]], dtype=torch.float64), torch.tensor([0])
     for box, truth in ((None, 0.6 / 2**0.5), ((0.0, 1.0), 0.26**0.5)):
-        search = search_boundary(
-            network, inputs, label, torch.tensor([0]), "sphere_tracing", box
-        )
+        search = search_boundary(network, inputs, label, torch.tensor([0]), "sphere_tracing", box)
         assert float(search.distance) == pytest.approx(truth, rel=1e-5)
         assert search.box == box
 
 
 def test_statistics_count_right_samples_with_a_point_only() -> None:
-    search = made([1.0, 0.5, 3.0, 9.0], [2.0, 2.0, torch.inf, 0.0], [FOUND, FOUND, FAILED, ALREADY])
+    search = made_search([1.0, 0.5, 3.0, 9.0], [2.0, 2.0, torch.inf, 0.0])
     figures = tightness(search)
     assert (figures.n, figures.right) == (2, 3)
     assert figures.success == pytest.approx(2 / 3)
@@ -91,7 +69,7 @@ def test_statistics_count_right_samples_with_a_point_only() -> None:
 
 
 def test_statistics_of_nothing_are_nan_and_not_zero() -> None:
-    for search in (made([1.0], [0.0], [ALREADY]), made([1.0], [torch.inf], [FAILED])):
+    for search in (made_search([1.0], [0.0]), made_search([1.0], [torch.inf])):
         figures = tightness(search)
         assert figures.n == 0
         assert figures.mean != figures.mean
@@ -101,18 +79,18 @@ def test_statistics_of_nothing_are_nan_and_not_zero() -> None:
 
 def test_a_point_on_the_sphere_is_not_inside() -> None:
     below = 1.0 - 2.0**-53
-    search = made([1.0, 1.0, 1.0], [1.0, below, 0.0], [FOUND, FOUND, ALREADY])
+    search = made_search([1.0, 1.0, 1.0], [1.0, below, 0.0])
     assert search.inside().tolist() == [False, True, False]
 
 
 def test_the_closest_point_of_several_solvers_is_kept() -> None:
-    first = made([1.0, 1.0], [2.0, torch.inf], [FOUND, FAILED])
-    second = made([1.0, 1.0], [3.0, 4.0], [FOUND, FOUND], "fmn")
+    first = made_search([1.0, 1.0], [2.0, torch.inf])
+    second = made_search([1.0, 1.0], [3.0, 4.0], "ddn")
     best = closest_found([first, second])
     assert best.distance.tolist() == [2.0, 4.0]
     assert best.found.all()
     assert best.n_backward.tolist() == [0, 2]
-    assert best.solver == "deepfool or fmn"
+    assert best.solver == "fmn or ddn"
 
 
 def test_points_are_judged_again_and_a_wrong_claim_counts_as_failure() -> None:
@@ -134,8 +112,8 @@ def test_points_are_judged_again_and_a_wrong_claim_counts_as_failure() -> None:
 
 def test_the_file_returns_what_was_written(tmp_path: Path) -> None:
     searches = [
-        made([1 / 3, 0.5, 3.0], [0.1 + 0.2, torch.inf, 0.0], [FOUND, FAILED, ALREADY]),
-        replace(made([1.0], [2.0], [FOUND], "fmn"), box=(0.0, 1.0)),
+        made_search([1 / 3, 0.5, 3.0], [0.1 + 0.2, torch.inf, 0.0]),
+        made_search([1.0], [2.0], "ddn", (0.0, 1.0)),
     ]
     file = tmp_path / "solvers.csv"
     write_searches(file, searches)

@@ -8,7 +8,7 @@ so the ratio is a lower bound of the true one.
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,26 @@ def tightness(search: Search) -> Tightness:
         n_forward=float(search.n_forward[search.right].double().mean()),
         n_backward=float(search.n_backward[search.right].double().mean()),
     )
+
+
+def describe(search: Search) -> dict[str, Any]:
+    """What was searched, how, and the statistics: JSON values, None for those that are not finite.
+
+    Example:
+        >>> nothing = torch.zeros(0, dtype=torch.int64)
+        >>> far = nothing.double()
+        >>> empty = Search("fmn", "", None, nothing, nothing, far, far, *3 * [nothing])
+        >>> describe(empty)["box"], describe(empty)["mean"]
+        ('none', None)
+    """
+    figures = asdict(tightness(search))
+    return {
+        "solver": search.solver,
+        "settings": search.settings,
+        "box": box_name(search.box),
+        "samples": len(search.index),
+        **{name: value if math.isfinite(value) else None for name, value in figures.items()},
+    }
 
 
 def closest_found(searches: Sequence[Search]) -> Search:

@@ -1,13 +1,11 @@
 """Certificates against found distances: the numbers and words of that section of a report."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from unitmargin.reporting.wording import count, epsilon_name, fixed, percent
 from unitmargin.runs import EPSILONS
-from unitmargin.tightness import Box, Search, box_name, closest_found, tightness
+from unitmargin.tightness import Box, Search, box_name, closest_found, describe
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -23,7 +21,7 @@ def closest_by_box(searches: Sequence[Search]) -> list[Search]:
 def summarize_searches(searches: Sequence[Search]) -> dict[str, Any]:
     """The numbers of the section; values that are not finite are None."""
     return {
-        "solvers": [_solver(search) for search in searches],
+        "solvers": [describe(search) for search in searches],
         "false_positives": [
             {"box": box_name(search.box)} | false_positives(search, epsilon)
             for search in closest_by_box(searches)
@@ -31,19 +29,6 @@ def summarize_searches(searches: Sequence[Search]) -> dict[str, Any]:
             if epsilon > 0
         ],
     }
-
-
-def _solver(search: Search) -> dict[str, Any]:
-    figures = {
-        name: value if math.isfinite(value) else None
-        for name, value in asdict(tightness(search)).items()
-    }
-    return {
-        "solver": search.solver,
-        "settings": search.settings,
-        "box": box_name(search.box),
-        "samples": len(search.index),
-    } | figures
 
 
 def false_positives(search: Search, epsilon: float) -> dict[str, Any]:

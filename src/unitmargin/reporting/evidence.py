@@ -68,7 +68,6 @@ def read_evidence(folder: RunFolder) -> Evidence:
     frozen = folder.frozen()
     predictions = _read_predictions(folder)
     checks, verified_samples = _read_checks(folder)
-    searches = _read_searches(folder, predictions)
     test = folder.dataset().test
     if not torch.equal(predictions.label, test.labels):
         raise RunError(
@@ -76,6 +75,7 @@ def read_evidence(folder: RunFolder) -> Evidence:
             f"samples, got {len(predictions.label)} rows or other labels; run `unitmargin certify "
             f"{folder.path}` again"
         )
+    searches = _read_searches(folder, predictions)
     return Evidence(recipe, frozen, test, predictions, history, checks, verified_samples, searches)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -21,7 +21,7 @@ from unitmargin.solvers import SOLVERS
 from unitmargin.tightness import (
     Box,
     Search,
-    box_name,
+    describe,
     search_boundary,
     tightness,
     write_searches,
@@ -220,16 +220,8 @@ def _content(checks: list[Check], searches: list[Search], samples: int) -> dict[
         "samples": samples,
         **provenance(),
         "checks": [vars(check) for check in checks],
-        "solvers": [
-            {"solver": search.solver, "settings": search.settings, "box": box_name(search.box)}
-            | {name: _finite(value) for name, value in asdict(tightness(search)).items()}
-            for search in searches
-        ],
+        "solvers": [describe(search) for search in searches],
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _message(folder: RunFolder, checks: list[Check], searches: list[Search], samples: int) -> str:
