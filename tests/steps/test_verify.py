@@ -111,9 +111,10 @@ def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatc
     assert "inside the certified radius" in check.detail
 
 
-@pytest.mark.parametrize(("factor", "passed"), [(1.0, True), (0.99, False)])
+@pytest.mark.parametrize("solver", ["sphere_tracing", "deepfool"])
+@pytest.mark.parametrize(("factor", "passed"), [(1.0, True), (0.99, False), (0.5, False)])
 def test_solvers_contradict_certificates_that_are_too_large(
-    factor: float, passed: bool, monkeypatch: pytest.MonkeyPatch
+    factor: float, passed: bool, solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Radii 1 % beyond the true distance of an affine network are found out, and named."""
     truth = unit_affine()
@@ -121,12 +122,12 @@ def test_solvers_contradict_certificates_that_are_too_large(
     monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: factor * original(self))
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
-    search = search_boundary(truth.network, truth.inputs, labels, index, "deepfool", None)
+    search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
     check = check_searches([search])
     assert check.passed is passed
     assert check.value == pytest.approx(factor, abs=1e-6)
     if not passed:
-        assert "deepfool without box found another label at distance" in check.detail
+        assert f"{solver} without box found another label at distance" in check.detail
         assert int(check.detail.split()[2].rstrip(":")) >= 100
 
 
@@ -194,6 +195,19 @@ def test_a_run_that_keeps_its_promises(folder: RunFolder) -> None:
     ]
     assert all(check["passed"] and check["detail"] == "" for check in content["checks"])
     assert message.splitlines()[-1].startswith("verify: 6 of 6 checks passed on 30 samples")
+
+
+def test_claims_that_are_too_large_fail_the_run(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants of half their size double every radius, in the file and in the solver's bounds."""
+    original = FrozenNetwork.pair_constants
+    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.5 * original(self))
+    certify_run(folder)
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "FAILED solvers_outside_radius: test sample " in message
+    assert "FAILED stored_certificates" not in message
 
 
 def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:

@@ -28,7 +28,7 @@ def reproduce(target: str, runs: Sequence[Path], out: Path) -> str:
     markdown, latex = out / f"{target}.md", out / f"{target}.tex"
     title = f"# {target}\n\n"
     write_text(markdown, title + "\n".join(to_markdown(table) for table in tables))
-    needs = "% Needs \\usepackage{booktabs}.\n"
+    needs = "% Needs \\usepackage{booktabs,graphicx}.\n"
     write_text(latex, needs + "\n".join(to_latex(table) for table in tables))
     counted = f"{len(folders)} run{'' if len(folders) == 1 else 's'}"
     return f"reproduce: {target} from {counted} -> {markdown}, {latex}"

@@ -64,7 +64,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """The table as a LaTeX ``table*`` with booktabs rules."""
+    """The table as a LaTeX ``table*`` of the text's width; needs booktabs and graphicx."""
     columns = "".join("r" if name in table.numeric else "l" for name in table.header)
     head = " & ".join(rf"\textbf{{{escape(name)}}}" for name in table.header)
     groups = [
@@ -75,13 +75,14 @@ def to_latex(table: Table) -> str:
         [
             r"\begin{table*}[ht]",
             r"\centering\footnotesize",
+            r"\resizebox{\textwidth}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             rf"{head} \\",
             r"\midrule",
             "\n\\midrule\n".join(groups),
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}}",
             rf"\caption{{{escape(table.caption)}}}",
             rf"\label{{{table.label}}}",
             r"\end{table*}",
