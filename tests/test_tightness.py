@@ -1,6 +1,4 @@
-"""Tightness: distances that are decided by the points, ratios of known truth, files that return."""
-
-from pathlib import Path
+"""Tightness: distances that are decided by the points, and ratios of known truth."""
 
 import pytest
 import torch
@@ -8,18 +6,14 @@ from exact import unit_affine
 from searches import made_search
 
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.runs import RunError
 from unitmargin.solvers import SOLVERS, MapResult, Status
 from unitmargin.tightness import (
-    HEADER,
     box_name,
     closest_found,
     confirm,
     describe_settings,
-    read_searches,
     search_boundary,
     tightness,
-    write_searches,
 )
 
 RATIO_TOLERANCE = 1e-7
@@ -108,35 +102,6 @@ def test_points_are_judged_again_and_a_wrong_claim_counts_as_failure() -> None:
     distance, status = confirm(network, inputs, labels, (-0.25, 1.0), claims)
     assert status.tolist() == [FAILED, FAILED, FOUND]
     assert distance.tolist() == [torch.inf, torch.inf, 0.625]
-
-
-def test_the_file_returns_what_was_written(tmp_path: Path) -> None:
-    searches = [
-        made_search([1 / 3, 0.5, 3.0], [0.1 + 0.2, torch.inf, 0.0]),
-        made_search([1.0], [2.0], "ddn", (0.0, 1.0)),
-    ]
-    file = tmp_path / "solvers.csv"
-    write_searches(file, searches)
-    assert file.read_text().splitlines()[0] == ",".join(HEADER)
-    for written, read in zip(searches, read_searches(file), strict=True):
-        assert (read.solver, read.settings, read.box) == (
-            written.solver,
-            written.settings,
-            written.box,
-        )
-        for name in ("index", "label", "radius", "distance", "status", "n_forward", "n_backward"):
-            assert torch.equal(getattr(read, name), getattr(written, name)), name
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("", "no rows"), ("index,label\n1,2\n", "damaged"), (",".join(HEADER) + "\n1,2\n", "damaged")],
-)
-def test_damaged_files_name_the_command(text: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "solvers.csv"
-    file.write_text(text)
-    with pytest.raises(RunError, match=rf"{message}.*run `unitmargin verify {tmp_path}` again"):
-        read_searches(file)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

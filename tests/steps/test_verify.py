@@ -16,6 +16,7 @@ from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.models import build_model
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
 from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
+from unitmargin.solver_rows import read_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
 from unitmargin.steps.certify import HEADER, certify_run
@@ -29,7 +30,7 @@ from unitmargin.steps.verify import (
     verify,
     verify_run,
 )
-from unitmargin.tightness import describe, read_searches, search_boundary
+from unitmargin.tightness import describe, search_boundary
 
 NAMES = ["orthogonality", "upd", "unit_gradient", "closed_form_outside_radius"]
 

@@ -12,7 +12,8 @@ from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.recipe import Recipe
 from unitmargin.runs import RunError, RunFolder, read_csv
-from unitmargin.tightness import Search, read_searches
+from unitmargin.solver_rows import read_searches
+from unitmargin.tightness import Search
 
 
 @dataclass(frozen=True, eq=False)

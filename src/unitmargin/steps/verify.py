@@ -17,6 +17,7 @@ from unitmargin.checks import (
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs import RunFolder, provenance, read_csv, write_json
+from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.tightness import (
     Box,
@@ -24,7 +25,6 @@ from unitmargin.tightness import (
     describe,
     search_boundary,
     tightness,
-    write_searches,
 )
 
 DEFAULT_SOLVERS = ("sphere_tracing",)

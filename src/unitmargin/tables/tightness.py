@@ -10,9 +10,10 @@ from unitmargin.models import MODELS
 from unitmargin.models.ugnn import PAPER_DEPTH, PAPER_HIDDEN
 from unitmargin.recipe import Recipe
 from unitmargin.runs import RunFolder
+from unitmargin.solver_rows import read_searches
 from unitmargin.tables.layout import Row, Table
 from unitmargin.tables.paper import printed_rows
-from unitmargin.tightness import Search, box_name, read_searches, tightness
+from unitmargin.tightness import Search, box_name, tightness
 
 CAPTIONS = {
     "tab:dist-table": "LB/MAP, certified radius / distance of the closest adversarial point.",
