@@ -70,6 +70,25 @@ def test_the_walk_succeeds_step_by_step_and_a_broken_head_fails_it(
     assert "FAILED unit_gradient" in capsys.readouterr().out
 
 
+def test_verify_takes_solvers_and_reproduce_shows_them(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["train", recipe], ["freeze", "runs/tiny"], ["certify", "runs/tiny"]):
+        assert status(*command) == 0
+    options = ["--solvers", "deepfool", "fmn", "--samples", 10, "--box", "off"]
+    assert status("verify", "runs/tiny", *options) == 0
+    assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
+    assert status("verify", "runs/tiny", "--solvers", "none") == 2
+    assert "choose among them" in capsys.readouterr().err
+    assert status("reproduce", "tightness") == 0
+    assert "reproduce: tightness from 1 run" in capsys.readouterr().out
+    text = Path("runs/tables/tightness.md").read_text()
+    assert "| deepfool (" in text
+    assert "| fmn (" in text
+    assert status("reproduce", "speed") == 2
+    assert "target must be one of tightness" in capsys.readouterr().err
+
+
 def test_run_walks_all_steps_and_keeps_the_status_of_verify(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -96,12 +96,25 @@ def certify(folder: FolderPath) -> int:
     return 0
 
 
-def verify(folder: FolderPath) -> int:
-    """Try to break the promises of a run folder; exit status 1 if one is broken."""
+def verify(
+    folder: FolderPath,
+    solvers: tuple[str, ...] = ("sphere_tracing",),
+    samples: int | None = None,
+    box: Literal["auto", "off", "only"] = "auto",
+) -> int:
+    """Try to break the promises of a run folder; exit status 1 if one is broken.
+
+    Args:
+        folder: a certified run folder.
+        solvers: solvers of the minimal adversarial perturbation, by name.
+        samples: how many test samples are attacked; default: the recipe's verify_samples.
+        box: auto searches without a box and, for data in [0, 1], within it; off only without; only
+            only within.
+    """
     from unitmargin.runs import RunFolder
     from unitmargin.steps.verify import verify_run
 
-    message, passed = verify_run(RunFolder(folder))
+    message, passed = verify_run(RunFolder(folder), solvers, samples, box)
     print(message)
     return 0 if passed else 1
 
@@ -112,6 +125,24 @@ def report(folder: FolderPath) -> int:
     from unitmargin.steps.report import report_run
 
     print(report_run(RunFolder(folder)))
+    return 0
+
+
+def reproduce(
+    target: tyro.conf.Positional[str],
+    runs: tuple[Path, ...] = (),
+    out: Path = Path("runs/tables"),
+) -> int:
+    """Write a table of the paper, its numbers beside those of verified run folders.
+
+    Args:
+        target: tightness (the LB/MAP tables).
+        runs: verified run folders; default: every one in runs/.
+        out: folder of TARGET.md and TARGET.tex.
+    """
+    from unitmargin.steps.reproduce import reproduce as write_tables
+
+    print(write_tables(target, runs, out))
     return 0
 
 
@@ -138,7 +169,8 @@ def demo(out: Path = Path("runs/digits")) -> int:
 
 
 COMMANDS = {
-    function.__name__: function for function in (train, freeze, certify, verify, report, run, demo)
+    function.__name__: function
+    for function in (train, freeze, certify, verify, report, reproduce, run, demo)
 }
 
 

@@ -43,6 +43,7 @@ class RunFolder:
         self.model_file = self.path / "model.safetensors"
         self.certificates_file = self.path / "certificates.csv"
         self.checks_file = self.path / "checks.json"
+        self.solvers_file = self.path / "solvers.csv"
         self.report_html = self.path / "report.html"
         self.report_md = self.path / "report.md"
         self.report_json = self.path / "report.json"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv
+from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv, write_csv
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
@@ -139,6 +139,28 @@ def test_attack_lands_outside_the_radius_and_close(digits: RunFolder) -> None:
     assert 1.0 - 1e-9 < report["median_distance_ratio"] < 1.5
 
 
+def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
+    report, rows = contents(digits), read_csv(digits.solvers_file)
+    assert [row["box"] for row in report["solvers"]] == ["none", "[0; 1]"]
+    page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
+    for row in report["solvers"]:
+        mine = [other for other in rows if other["box"] == row["box"]]
+        ratios = [
+            float(other["radius"]) / float(other["distance"])
+            for other in mine
+            if other["status"] == "found"
+        ]
+        assert (row["solver"], row["samples"], row["n"]) == ("sphere_tracing", 40, len(ratios))
+        assert row["mean"] == pytest.approx(sum(ratios) / len(ratios))
+        assert row["smallest"] == pytest.approx(min(ratios))
+        for text in (page, markdown):
+            assert f"{row['mean']:.3f} ± {row['spread']:.3f}" in text
+            assert f"{row['n']} of {row['right']}" in text
+    for text in (page, markdown):
+        assert "The paper names this precision a recall" in text
+    assert len(report["false_positives"]) == 2 * (len(EPSILONS) - 1)
+
+
 def test_gallery_shows_right_and_wrong_with_points_outside_the_radius(digits: RunFolder) -> None:
     gallery, rows = contents(digits)["gallery"], read_csv(digits.certificates_file)
     assert len(gallery) == 8
@@ -190,14 +212,14 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
         for row in report["gallery"]:
             assert f"{row['radius']:.3f}" in text
     assert page.tags.count("img") == 3 * 8
-    assert page.tags.count("svg") == 5
-    assert "All 5 checks passed" in page.text
+    assert page.tags.count("svg") == 8
+    assert "All 6 checks passed" in page.text
 
 
 def test_points_of_the_plane_get_regions_and_no_images(moons: RunFolder) -> None:
     page = Page(moons.report_html.read_text())
     assert page.tags.count("img") == 0
-    assert page.tags.count("svg") == 6
+    assert page.tags.count("svg") == 9
     assert "Decision regions" in page.text
     assert any("Decision regions of 2 classes" in text for text in page.alternatives)
     assert contents(moons)["input_scale"] != 1.0
@@ -216,7 +238,7 @@ def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Pa
     folder.checks_file.write_text(json.dumps(content))
     report_run(folder)
     html = folder.report_html.read_text()
-    assert "1 of 5 checks failed" in html
+    assert "1 of 6 checks failed" in html
     assert "sample &lt;7&gt; is broken" in html
     assert "FAILED" in folder.report_md.read_text()
     assert contents(folder)["passed"] is False
@@ -230,6 +252,7 @@ def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Pa
         ("model.safetensors", "unitmargin freeze"),
         ("certificates.csv", "unitmargin certify"),
         ("checks.json", "unitmargin verify"),
+        ("solvers.csv", "unitmargin verify"),
     ],
 )
 def test_missing_file_names_the_command(
@@ -248,6 +271,18 @@ def test_certificates_of_other_data_are_refused(digits: RunFolder, tmp_path: Pat
     lines = folder.certificates_file.read_text().splitlines()
     folder.certificates_file.write_text("\n".join(lines[:-1]) + "\n")
     with pytest.raises(RunError, match=r"certify .* again"):
+        report_run(folder)
+
+
+@pytest.mark.parametrize(("column", "text"), [("radius", "0.5"), ("label", "9"), ("index", "999")])
+def test_searches_of_another_model_are_refused(
+    column: str, text: str, digits: RunFolder, tmp_path: Path
+) -> None:
+    folder = copied(digits, tmp_path)
+    rows = read_csv(folder.solvers_file)
+    rows[0][column] = text
+    write_csv(folder.solvers_file, list(rows[0]), [list(row.values()) for row in rows])
+    with pytest.raises(RunError, match=r"must hold labels and radii of .* verify .* again"):
         report_run(folder)
 
 

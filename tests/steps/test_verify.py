@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,11 +16,21 @@ from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.models import build_model
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
 from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
+from unitmargin.solver_rows import read_searches
+from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
 from unitmargin.steps.certify import HEADER, certify_run
 from unitmargin.steps.freeze import freeze, freeze_run
 from unitmargin.steps.train import train_run
-from unitmargin.steps.verify import check_closed_form, verify, verify_run
+from unitmargin.steps.verify import (
+    UNIT_BOX,
+    check_closed_form,
+    check_searches,
+    choose_boxes,
+    verify,
+    verify_run,
+)
+from unitmargin.tightness import describe, search_boundary
 
 NAMES = ["orthogonality", "upd", "unit_gradient", "closed_form_outside_radius"]
 
@@ -101,6 +112,36 @@ def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatc
     assert "inside the certified radius" in check.detail
 
 
+@pytest.mark.parametrize("solver", ["sphere_tracing", "deepfool"])
+@pytest.mark.parametrize(("factor", "passed"), [(1.0, True), (0.99, False), (0.5, False)])
+def test_solvers_contradict_certificates_that_are_too_large(
+    factor: float, passed: bool, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Radii 1 % beyond the true distance of an affine network are found out, and named."""
+    truth = unit_affine()
+    original = FrozenNetwork.pair_constants
+    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: factor * original(self))
+    labels = truth.network(truth.inputs).argmax(1)
+    index = 100 + torch.arange(len(labels))
+    search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
+    check = check_searches([search])
+    assert check.passed is passed
+    assert check.value == pytest.approx(factor, abs=1e-6)
+    if not passed:
+        assert f"{solver} without box found another label at distance" in check.detail
+        assert int(check.detail.split()[2].rstrip(":")) >= 100
+
+
+def test_a_search_without_points_proves_nothing_and_passes() -> None:
+    network = FrozenNetwork([Dense(torch.zeros(2, 3), torch.tensor([2.0, 0.0]))], (3,))
+    labels = torch.zeros(2, dtype=torch.int64)
+    search = search_boundary(
+        network, torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
+    )
+    check = check_searches([search])
+    assert (check.passed, check.value) == (True, math.inf)
+
+
 def test_a_normalisation_is_no_broken_promise() -> None:
     normalize = Normalize(torch.rand(6), torch.linspace(0.1, 2.0, 6))
     frozen = freeze(build_model("dense_ugnn", (6,), 4, normalize=normalize))
@@ -148,9 +189,83 @@ def test_a_run_that_keeps_its_promises(folder: RunFolder) -> None:
     assert passed
     assert content["passed"] is True
     assert content["samples"] == 30
-    assert [check["name"] for check in content["checks"]] == [*NAMES, "stored_certificates"]
+    assert [check["name"] for check in content["checks"]] == [
+        *NAMES,
+        "stored_certificates",
+        "solvers_outside_radius",
+    ]
     assert all(check["passed"] and check["detail"] == "" for check in content["checks"])
-    assert message.startswith("verify: 5 of 5 checks passed on 30 samples")
+    assert message.splitlines()[-1].startswith("verify: 6 of 6 checks passed on 30 samples")
+
+
+def test_claims_that_are_too_large_fail_the_run(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants of half their size double every radius, in the file and in the solver's bounds."""
+    original = FrozenNetwork.pair_constants
+    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.5 * original(self))
+    certify_run(folder)
+    message, passed = verify_run(folder)
+    assert not passed
+    assert "FAILED solvers_outside_radius: test sample " in message
+    assert "FAILED stored_certificates" not in message
+
+
+def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
+    verify_run(folder, ("closed_form", "deepfool", "deepfool"), 12)
+    searches = read_searches(folder.solvers_file)
+    assert [(search.solver, search.box) for search in searches] == [
+        ("closed_form", None),
+        ("deepfool", None),
+        ("closed_form", UNIT_BOX),
+        ("deepfool", UNIT_BOX),
+    ]
+    test, stored = folder.dataset().test, read_csv(folder.certificates_file)
+    summary = json.loads(folder.checks_file.read_text())
+    assert summary["hardware"]
+    for search, row in zip(searches, summary["solvers"], strict=True):
+        assert torch.equal(search.index, test.spread(12))
+        assert torch.equal(search.label, test.labels[search.index])
+        assert search.settings.endswith("refinements=20")
+        radii = torch.tensor([float(stored[at]["radius"]) for at in search.index.tolist()]).double()
+        assert torch.allclose(search.radius, radii, atol=step.RADIUS_AGREEMENT)
+        assert row == describe(search)
+        assert row["right"] == sum(
+            stored[at]["label"] == stored[at]["predicted"] for at in search.index.tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((("flying",),), "solvers must be one or more of sphere_tracing"),
+        (((),), "got none; choose among them"),
+        ((("deepfool",), 0), "samples must be at least 1, got 0"),
+    ],
+)
+def test_wrong_choices_are_refused_before_anything_is_written(
+    folder: RunFolder, arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        verify_run(folder, *arguments)
+    assert not folder.checks_file.exists()
+    assert not folder.solvers_file.exists()
+
+
+def test_boxes_follow_the_data() -> None:
+    labels = torch.zeros(2, dtype=torch.int64)
+    pixels = Samples(torch.tensor([[0], [255]], dtype=torch.uint8), labels, scale=255.0)
+    own = Samples(torch.tensor([[0.0], [1.5]]), labels)
+    assert choose_boxes(pixels, "auto") == [None, UNIT_BOX]
+    assert choose_boxes(pixels, "off") == [None]
+    assert choose_boxes(pixels, "only") == [UNIT_BOX]
+    assert choose_boxes(own, "auto") == choose_boxes(own, "off") == [None]
+    with pytest.raises(ValueError, match=r"got inputs from 0 to 1.5; use 'off'"):
+        choose_boxes(own, "only")
+
+
+def test_the_default_solver_is_known() -> None:
+    assert set(step.DEFAULT_SOLVERS) <= set(SOLVERS)
 
 
 def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:

@@ -19,6 +19,7 @@ MUTED = "#66717f"
 LINE = "#e3e7ec"
 RIGHT = "#2f6fd0"
 WRONG = "#d9742a"
+BOXED = "#3c9d6b"
 
 THEME = {INK: "--ink", MUTED: "--muted", LINE: "--line", RIGHT: "--right", WRONG: "--wrong"}
 """Colours that the page replaces; all others are drawn as they are on both themes."""

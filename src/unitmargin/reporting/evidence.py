@@ -12,6 +12,8 @@ from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.recipe import Recipe
 from unitmargin.runs import RunError, RunFolder, read_csv
+from unitmargin.solver_rows import read_searches
+from unitmargin.tightness import Search
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +46,15 @@ class Evidence:
     history: list[dict[str, float]]
     checks: list[dict[str, Any]]
     verified_samples: int
+    searches: list[Search]
 
     def check(self, name: str) -> float:
         """The value that ``verify`` measured under this name."""
         return float(next(check["value"] for check in self.checks if check["name"] == name))
 
+
+RADIUS_AGREEMENT = 1e-10
+"""As `verify` allows between certificates computed twice: a few ulp of float64 logits."""
 
 REQUIRED_CHECKS = ("orthogonality", "upd", "unit_gradient")
 
@@ -70,7 +76,8 @@ def read_evidence(folder: RunFolder) -> Evidence:
             f"samples, got {len(predictions.label)} rows or other labels; run `unitmargin certify "
             f"{folder.path}` again"
         )
-    return Evidence(recipe, frozen, test, predictions, history, checks, verified_samples)
+    searches = _read_searches(folder, predictions)
+    return Evidence(recipe, frozen, test, predictions, history, checks, verified_samples, searches)
 
 
 def _read_predictions(folder: RunFolder) -> Predictions:
@@ -87,6 +94,23 @@ def _read_predictions(folder: RunFolder) -> Predictions:
         raise RunError(
             f"{file} is damaged ({error}); run `unitmargin certify {folder.path}` again"
         ) from None
+
+
+def _read_searches(folder: RunFolder, predictions: Predictions) -> list[Search]:
+    file = folder.require(folder.solvers_file, f"verify {folder.path}")
+    searches = read_searches(file)
+    for search in searches:
+        fits = int(search.index.max()) < len(predictions.label)
+        if fits:
+            same = torch.equal(search.label, predictions.label[search.index])
+            gap = (search.radius - predictions.radius[search.index]).abs().max()
+            fits = same and float(gap) <= RADIUS_AGREEMENT
+        if not fits:
+            raise RunError(
+                f"{file} must hold labels and radii of {folder.certificates_file}, got others for "
+                f"{search}; run `unitmargin verify {folder.path}` again"
+            )
+    return searches
 
 
 def _read_checks(folder: RunFolder) -> tuple[list[dict[str, Any]], int]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from unitmargin.certificates import closest_adversarial
 from unitmargin.checks import audit, pair_gradient_norms
 from unitmargin.data import Samples
+from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.evidence import Evidence
 from unitmargin.reporting.gallery import Exhibit, is_image
 from unitmargin.runs import EPSILONS
@@ -39,6 +40,7 @@ def summarize(evidence: Evidence, exhibits: Sequence[Exhibit]) -> dict[str, Any]
         "upd_error": finite(evidence.check("upd")),
         "orthogonality_error": finite(evidence.check("orthogonality")),
         **_attack(evidence),
+        **summarize_searches(evidence.searches),
         **_training(evidence),
         "verified_samples": evidence.verified_samples,
         "passed": all(check["passed"] for check in evidence.checks),

@@ -19,6 +19,10 @@ CHECKS = {
         "Every closed-form adversarial point lies outside its radius (ratio)",
         "≥",
     ),
+    "solvers_outside_radius": (
+        "Every adversarial point of a solver lies outside its radius (ratio)",
+        "≥",
+    ),
     "stored_certificates": ("Certificates computed again agree with the stored ones", "≤"),
 }
 """Title and direction of the known checks; another one is shown under its own name."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from torch import Tensor
 
 from unitmargin.recipe import write_recipe
-from unitmargin.reporting import figures, wording
+from unitmargin.reporting import distance_figures, distances, figures, wording
 from unitmargin.reporting.evidence import Evidence, read_evidence
 from unitmargin.reporting.gallery import (
     Exhibit,
@@ -83,6 +83,8 @@ def _content(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Any]:
         "checks": wording.check_rows(summary),
         "layers": wording.layer_rows(summary),
         "tightness": wording.tightness(summary),
+        "solver_rows": distances.solver_rows(summary),
+        "false_positive_rows": distances.false_positive_rows(summary),
         "unit_gradient": all(
             check["passed"] for check in summary["checks"] if check["name"] == "unit_gradient"
         ),
@@ -107,6 +109,9 @@ def _figures(
         "gradients": figures.gradient_norm_histogram(norms),
         "loss": figures.loss_curve(evidence.history),
         "accuracy": figures.accuracy_curve(evidence.history, headline),
+        "scatter": distance_figures.radius_scatter(evidence.searches),
+        "ratios": distance_figures.ratio_histogram(evidence.searches),
+        "false_positives": distance_figures.false_positive_bars(summary["false_positives"]),
         "plane": "",
     }
     if evidence.frozen.in_shape == PLANE_SHAPE:

@@ -1,0 +1,43 @@
+"""The paper's numbers: all rows, and the same row has the same numbers in both tables."""
+
+import pytest
+
+from unitmargin.tables.paper import printed_rows
+
+
+def key(row: dict[str, object]) -> tuple[object, ...]:
+    return row["model"], row["input"], row["box"]
+
+
+@pytest.mark.parametrize(("label", "boxed", "free"), [
+    ("tab:dist-table", 7, 7),
+    ("tab:further-map", 18, 18),
+])  # fmt: skip
+def test_number_of_rows(label: str, boxed: int, free: int) -> None:
+    rows = printed_rows(label)
+    assert [row["box"] for row in rows] == [True] * boxed + [False] * free
+    assert len({key(row) for row in rows}) == len(rows)
+    for row in rows:
+        assert set(row) == {"model", "input", "box", "mean", "spread", "samples"}
+        assert 0 < row["spread"] < row["mean"] < 1
+        assert 0 < row["samples"] <= 10_000
+
+
+def test_the_short_table_is_part_of_the_long_one() -> None:
+    long = {key(row): row for row in printed_rows("tab:further-map")}
+    for row in printed_rows("tab:dist-table"):
+        assert long[key(row)] == row
+
+
+def test_rows_printed_in_the_text() -> None:
+    """Two rows copied by hand from the paper."""
+    rows = {key(row): row for row in printed_rows("tab:further-map")}
+    best = rows["UGNN+MaxMin+updB", "norm", False]
+    assert (best["mean"], best["spread"], best["samples"]) == (0.96, 0.044, 7327)
+    boxed = rows["UGNN+MaxMin+updU", "raw", True]
+    assert (boxed["mean"], boxed["spread"], boxed["samples"]) == (0.71, 0.088, 7118)
+
+
+def test_an_unknown_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="label must be one of tab:dist-table"):
+        printed_rows("tab:none")
