@@ -4,10 +4,9 @@ python benchmarks/latency.py [--batches 1 256] [--rounds 30] [--json FILE] [--de
 """
 
 import argparse
-import json
-import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,10 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parent))
 from networks import CONTENDERS, IN_SHAPE
+from timing import interleaved_medians
 
 from unitmargin.certificates import certify
-from unitmargin.runs import commit, hardware
+from unitmargin.runs import provenance, write_json
 from unitmargin.steps.freeze import freeze
 
 WARM_UP = 5
@@ -36,13 +36,8 @@ def seconds(network: nn.Module, x: torch.Tensor) -> float:
 
 def measure(networks: dict[str, Any], x: torch.Tensor, rounds: int) -> dict[str, float]:
     """Median seconds of a forward pass of each network."""
-    times: dict[str, list[float]] = {name: [] for name in networks}
-    for repetition in range(WARM_UP + rounds):
-        for name, network in networks.items():
-            elapsed = seconds(network, x)
-            if repetition >= WARM_UP:
-                times[name].append(elapsed)
-    return {name: statistics.median(values) for name, values in times.items()}
+    calls = {name: partial(seconds, network, x) for name, network in networks.items()}
+    return interleaved_medians(calls, WARM_UP, rounds)
 
 
 def main() -> None:
@@ -66,10 +61,8 @@ def main() -> None:
         content[f"batch_{size}"] = {"seconds": times, "frozen_over_twin": ratio}
         parts = "  ".join(f"{name} {1e3 * value:.2f} ms" for name, value in times.items())
         print(f"batch {size:<4} {parts}  frozen / twin = {ratio:.3f}")
-    content |= {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(arguments.json, content | provenance())
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from solver_tables import OUTSIDE, Measurement, Row, draw, markdown, rows
 
 from unitmargin.certificates import certify
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import commit, hardware, write_json, write_text
+from unitmargin.runs import provenance, write_json, write_text
 from unitmargin.solvers import SOLVERS, Solver
 from unitmargin.solvers.driver import search
 
@@ -188,8 +188,7 @@ def main() -> None:
     if arguments.picture:
         draw(table, arguments.picture)
     if arguments.json:
-        about = {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}
-        about |= {"quick": arguments.quick}
+        about = provenance() | {"quick": arguments.quick}
         write_json(arguments.json, about | {"rows": [asdict(one) for one in table]})
 
 

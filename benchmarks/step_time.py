@@ -8,11 +8,10 @@ orthogonium deel-torchlip`` beside this package is enough.
 """
 
 import argparse
-import json
-import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from networks import CLASSES, CONTENDERS, IN_SHAPE, Contender
+from timing import interleaved_medians
 
 from unitmargin.precision import PRECISIONS
-from unitmargin.runs import commit, hardware
+from unitmargin.runs import provenance, write_json
 
 RATIOS = {
     "on_manifold_over_twin": ("on_manifold", "twin"),
@@ -68,13 +68,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     device = torch.device(arguments.device)
     contenders = build(arguments.only or list(CONTENDERS), device, arguments.compile)
     x, labels = batch(arguments.batch, device)
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for repetition in range(WARM_UP + arguments.rounds):
-        for name, contender in contenders.items():
-            elapsed = seconds(contender, x, labels, arguments.precision)
-            if repetition >= WARM_UP:
-                times[name].append(elapsed)
-    return {name: statistics.median(values) for name, values in times.items()}
+    calls = {
+        name: partial(seconds, contender, x, labels, arguments.precision)
+        for name, contender in contenders.items()
+    }
+    return interleaved_medians(calls, WARM_UP, arguments.rounds)
 
 
 def peak_memory(name: str, arguments: argparse.Namespace) -> float:
@@ -118,9 +116,9 @@ def layer_table(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         if list(layer.parameters()):
             name = f"{type(layer).__name__}({layer.extra_repr()})"
             row: dict[str, Any] = {"layer": name, "input": list(x.shape[1:])}
-            for side, module in (("ours", layer), ("twin", other)):
-                times = [layer_seconds(module, x) for _ in range(WARM_UP + arguments.rounds)]
-                row[side] = statistics.median(times[WARM_UP:])
+            calls = {"ours": partial(layer_seconds, layer, x)}
+            calls["twin"] = partial(layer_seconds, other, x)
+            row |= interleaved_medians(calls, WARM_UP, arguments.rounds)
             rows.append(row | {"ratio": row["ours"] / row["twin"]})
         x = following
     return rows
@@ -169,7 +167,6 @@ def main() -> None:
     content |= {"seconds": times, "mebibytes": memory, "layers": layer_table(arguments)}
     content |= {"batch": arguments.batch, "rounds": arguments.rounds, "device": arguments.device}
     content |= {"precision": arguments.precision, "compiled": arguments.compile}
-    content |= {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}
     for name, value in times.items():
         print(f"{name:<16} {value:8.3f} s a step")
     for name in (*RATIOS, "memory_over_twin"):
@@ -178,8 +175,7 @@ def main() -> None:
     for row in content["layers"]:
         print(f"{row['layer']:<44} {row['ours']:.4f} / {row['twin']:.4f} s = {row['ratio']:.2f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(arguments.json, content | provenance())
 
 
 if __name__ == "__main__":

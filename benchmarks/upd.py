@@ -7,19 +7,26 @@ interleaved runs; ratios are to the closed form.
 """
 
 import argparse
-import json
-import statistics
+import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent))
+from timing import interleaved_medians
+
 from unitmargin.checks import upd_error
 from unitmargin.heads import HEADS, UPDHead
-from unitmargin.runs import commit, hardware
+from unitmargin.runs import provenance, write_json
 
 NOISE = 0.05
 """Size of the perturbation of each entry relative to its row: what a training step leaves."""
+
+
+WARM_UP = 1
+"""Rounds before the clock counts."""
 
 
 def heads(classes: int, features: int) -> dict[str, UPDHead]:
@@ -43,11 +50,8 @@ def rows(classes: int, rounds: int) -> list[dict[str, float | int | str]]:
     features = max(512, classes)
     made = heads(classes, features)
     gradient = torch.randn(classes, features)
-    times: dict[str, list[float]] = {name: [] for name in made}
-    for _ in range(1 + rounds):
-        for name, head in made.items():
-            times[name].append(seconds(head, gradient))
-    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    calls = {name: partial(seconds, head, gradient) for name, head in made.items()}
+    medians = interleaved_medians(calls, WARM_UP, rounds)
     return [
         {
             "classes": classes,
@@ -75,9 +79,7 @@ def main() -> None:
             f"{row['seconds']:>9.4f} {row['over_simplex']:>9.1f}"
         )
     if arguments.json:
-        content = {"rows": table, "hardware": hardware(), "torch": str(torch.__version__)}
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(content | {"commit": commit()}, indent=2) + "\n")
+        write_json(arguments.json, {"rows": table} | provenance())
 
 
 if __name__ == "__main__":

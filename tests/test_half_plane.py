@@ -44,6 +44,16 @@ def test_first_and_second_derivatives(map_size: tuple[int, int]) -> None:
     )
 
 
+def test_no_maps_are_no_coefficients() -> None:
+    x = torch.zeros(0, 2, 9, 10, requires_grad=True)
+    real, pairs = analyse(x, tables((9, 10)))
+    assert real.shape[1] == pairs.shape[2] == 0
+    back = synthesise(real, pairs, tables((9, 10)), (9, 10))
+    assert back.shape == x.shape
+    back.sum().backward()
+    assert x.grad is not None
+
+
 def test_short_inputs_are_transformed_in_float32() -> None:
     x = torch.randn(1, 2, 9, 9, dtype=torch.bfloat16)
     real, pairs = analyse(x, tables((9, 9)))

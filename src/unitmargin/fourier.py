@@ -146,6 +146,7 @@ class CircularTransform(nn.Module):
             flat = self.basis.to(x.dtype) @ x.reshape(batch * channels, self.n_pixels).mT
             waves = flat.view(self.n_pixels, batch, channels)
             if self.n_pairs == 0:
+                # Splitting and joining empty parts would copy the whole map in every pass.
                 return waves, waves.new_empty(0, 2, batch, channels)
             real, pairs = waves.split((self.n_real, 2 * self.n_pairs))
             return real, pairs.view(self.n_pairs, 2, batch, channels)
@@ -230,13 +231,13 @@ def multiply(
 ) -> tuple[Float[Tensor, "s batch out"], Float[Tensor, "p 2 batch out"]]:
     """Apply each frequency's block; complex products run as one real batched product.
 
+    ``bias`` is added to the self-conjugate frequencies, inside their product.
+
     Cost: N in out multiplications a sample (2 more on the pairs, for the four real products).
     """
     batch, outputs = real.shape[1], spectrum.real.shape[1]
     blocks = spectrum.real.mT
     product = real @ blocks if bias is None else torch.baddbmm(bias, real, blocks)
-    if len(pairs) == 0:
-        return product, pairs.new_empty(0, 2, batch, outputs)
     factors, columns = spectrum.pairs.flatten(1, 2), pairs.flatten(1, 2)
     narrow = columns.shape[-1] < NARROW
     four = (factors @ columns.mT).mT if narrow else columns @ factors.mT

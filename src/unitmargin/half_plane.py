@@ -52,6 +52,15 @@ def _wide(x: Tensor) -> Tensor:
     return x if x.dtype in (torch.float32, torch.float64) else x.float()
 
 
+def _half_plane(x: Tensor) -> Tensor:
+    """``rfft2``, also of no maps at all, which MKL refuses."""
+    if len(x) == 0:
+        wide = x.to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
+        return wide[..., : x.shape[-1] // 2 + 1]
+    half_plane: Tensor = torch.fft.rfft2(x, norm="ortho")
+    return half_plane
+
+
 class _Analyse(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -60,7 +69,7 @@ class _Analyse(torch.autograd.Function):
         x: Tensor, gather: Tensor, source: Tensor, conjugate: Tensor
     ) -> tuple[Tensor, Tensor]:
         n_real = 2 * len(gather) - x.shape[-2] * x.shape[-1]
-        half_plane = torch.fft.rfft2(x, norm="ortho").flatten(2).permute(2, 0, 1)
+        half_plane = _half_plane(x).flatten(2).permute(2, 0, 1)
         kept = half_plane.index_select(0, gather)
         pairs = torch.view_as_real(kept[n_real:]).permute(0, 3, 1, 2)
         return kept[:n_real].real.clone(), pairs * math.sqrt(2.0)
@@ -97,6 +106,8 @@ class _Synthesise(torch.autograd.Function):
         half_plane = kept.index_select(0, source)
         half_plane = torch.where(conjugate[:, None, None], half_plane.conj(), half_plane)
         half_plane = half_plane.permute(1, 2, 0).reshape(batch, channels, height, width // 2 + 1)
+        if batch == 0:
+            return real.new_empty(0, channels, height, width)
         output: Tensor = torch.fft.irfft2(half_plane, s=(height, width), norm="ortho")
         return output
 

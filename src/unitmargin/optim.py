@@ -12,7 +12,7 @@ MAXIMUM_STEP = 0.04
 and below 1e-5 even where the power steps underestimate the norm by a third."""
 
 POWER_STEPS = 2
-"""Power steps a training step; the vector is kept between steps, so the estimate follows."""
+"""Power steps a move; the vector is kept between moves, so the estimate follows."""
 
 INTERVAL = 2
 """Steps between two moves of a stack. Half of the products are saved; in two epochs of CIFAR-10

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from unitmargin.orthogonal import OrthogonalLinear
-from unitmargin.orthogonal.manifold import ManifoldLinear
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
 
@@ -51,7 +50,7 @@ def check_precision(name: str, model: nn.Module) -> None:
     computed = [
         layer
         for layer in model.modules()
-        if isinstance(layer, OrthogonalLinear) and not isinstance(layer, ManifoldLinear)
+        if isinstance(layer, OrthogonalLinear) and not hasattr(layer, "real_manifold_parameters")
     ]
     if name == "tf32" and computed:
         raise ValueError(

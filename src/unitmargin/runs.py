@@ -31,6 +31,11 @@ class RunError(RuntimeError):
     """A step that cannot run yet, with the command that must come first."""
 
 
+RADIUS_AGREEMENT = 1e-10
+"""Radii written earlier may have been computed with another batch size or thread count, which
+moves float64 logits by a few ulp; a larger difference means another model or other data."""
+
+
 class RunFolder:
     """A folder ``runs/NAME``; each property is the file that one step writes."""
 

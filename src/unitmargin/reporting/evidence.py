@@ -11,7 +11,7 @@ from torch import Tensor
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.recipe import Recipe
-from unitmargin.runs import RunError, RunFolder, read_csv
+from unitmargin.runs import RADIUS_AGREEMENT, RunError, RunFolder, read_csv
 from unitmargin.solver_rows import read_searches
 from unitmargin.tightness import Search
 
@@ -52,9 +52,6 @@ class Evidence:
         """The value that ``verify`` measured under this name."""
         return float(next(check["value"] for check in self.checks if check["name"] == name))
 
-
-RADIUS_AGREEMENT = 1e-10
-"""As `verify` allows between certificates computed twice: a few ulp of float64 logits."""
 
 REQUIRED_CHECKS = ("orthogonality", "upd", "unit_gradient")
 

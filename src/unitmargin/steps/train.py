@@ -111,7 +111,8 @@ def train(
         device: where to train; samples and model are moved there. Under ``torchrun`` every
             process takes its share of each global batch, and ``cuda`` means one GPU a process.
         quiet: no progress bar and no line an epoch.
-        after_epoch: called with all records so far, in the first process alone.
+        after_epoch: called with all records so far before the checkpoint is written, in the first
+            process alone.
 
     Raises:
         ValueError: an unknown option or name; a checkpoint of other options.
@@ -141,10 +142,10 @@ def train(
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
             tqdm.write(history[-1].line(options.epochs))
-        if checkpoint and processes.first:
-            trainer.save(Path(checkpoint), [asdict(record) for record in history])
         if after_epoch and processes.first:
             after_epoch(history)
+        if checkpoint and processes.first:
+            trainer.save(Path(checkpoint), [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
 
@@ -288,7 +289,6 @@ def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
         after_epoch=lambda history: write_history(folder, history),
     )
     if processes.first:
-        write_history(folder, result.history)
         write_weights(folder.weights_file, model, provenance())
         folder.checkpoint_file.unlink(missing_ok=True)
     processes.wait()

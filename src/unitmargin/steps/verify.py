@@ -16,7 +16,7 @@ from unitmargin.checks import (
 )
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import RunFolder, provenance, read_csv, write_json
+from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.tightness import (
@@ -33,10 +33,6 @@ UNIT_BOX = (0.0, 1.0)
 """Where pixels live; the box of the paper's tables."""
 
 BoxChoice = Literal["auto", "off", "only"]
-
-RADIUS_AGREEMENT = 1e-10
-"""Certificates written earlier may have been computed with another batch size or thread count,
-which moves float64 logits by a few ulp; a larger difference means another model or other data."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
     return [*free, UNIT_BOX] if fits and choice != "off" else free
 
 
-def check_solvers(solvers: Sequence[str]) -> tuple[str, ...]:
+def known_solvers(solvers: Sequence[str]) -> tuple[str, ...]:
     """The solvers, each once, or an error that lists the known ones."""
     unknown = [name for name in solvers if name not in SOLVERS]
     if unknown or not solvers:
@@ -191,7 +187,7 @@ def verify_run(
     Cost: that of the solvers; for the default at most 90 forward and backward passes a sample and
     box, 27 to 34 on digits and CIFAR-10.
     """
-    solvers = check_solvers(solvers)
+    solvers = known_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()
     count = recipe.verify_samples if n_samples is None else n_samples
     if count < 1:
