@@ -43,8 +43,9 @@ CORNER_SHARE = 6
 """Of so many steps one is a corner step, after the first six; they come last, when the pieces of
 the boundary near the end are known."""
 
-MEMORY = 0.5
-"""Weight of the past in the running mean of turns; 0 and 0.7 end farther away on both UGNNs."""
+TURNS_A_MEAN, LONGEST_MEAN = 12, 2.0
+"""A turn is a running mean over one step for every twelve turns, over two steps at most: a mean
+lags behind, which a short path cannot afford, and a longer one ends farther away on UGNNs."""
 
 SETTLED = 1e-7
 """Relative change of a corner step's proposal at which a path stops."""
@@ -176,13 +177,14 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
     """Turns, then corner steps; rows that never crossed walk on along their last ray."""
     corner_steps = max(steps // CORNER_SHARE - 1, 0)
     turns = steps - 1 - corner_steps
+    memory = 1.0 - 1.0 / min(max(turns / TURNS_A_MEAN, 1.0), LONGEST_MEAN)
     for step in range(turns):
         if len(path.rows) == 0:
             return
         done = step / max(turns - 1, 1)
         overshoot = FIRST_OVERSHOOT + (LAST_OVERSHOOT - FIRST_OVERSHOOT) * done
         turn = last_turn + (first_turn - last_turn) * (1.0 - done) ** 2
-        path = _turn(problem, path, turn / (1.0 - MEMORY ** (step + 1)), overshoot)
+        path = _turn(problem, path, turn / (1.0 - memory ** (step + 1)), overshoot, memory)
     move = _unclamped(problem, path)
     overshoot = CORNER_OVERSHOOT
     for _ in range(corner_steps):
@@ -194,10 +196,11 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
     walk_out(problem, empty.rows, empty.direction, empty.radius)
 
 
-def _turn(problem: Problem, path: _Path, turn: float, overshoot: float) -> _Path:
+def _turn(problem: Problem, path: _Path, turn: float, overshoot: float, memory: float) -> _Path:
     """One evaluation, one turn and one new radius; finished rays leave.
 
-    ``turn`` is divided by the sum of the weights of the running mean.
+    ``memory`` is the weight of the past in the running mean; ``turn`` comes divided by the sum of
+    its weights.
     """
     start = problem.start[path.rows]
     points = ray_point(start, path.direction, path.radius, problem.box)
@@ -205,7 +208,7 @@ def _turn(problem: Problem, path: _Path, turn: float, overshoot: float) -> _Path
     forward = linear_distance(margin, gradient)
     normal = -unit(gradient)
     sideways = _across(normal, path.direction)
-    mean = MEMORY * path.sideways + (1.0 - MEMORY) * sideways
+    mean = memory * path.sideways + (1.0 - memory) * sideways
     best = column(problem.best_distance[path.rows])
     aligned = norm(sideways) <= ALIGNED
     crossed = (best * CEILING**2 <= path.radius) & (forward >= -TOUCHING * path.radius)
