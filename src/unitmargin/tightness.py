@@ -73,10 +73,8 @@ class Search:
     def __str__(self) -> str:
         where = "without box" if self.box is None else f"in {box_name(self.box)}"
         usual = describe_settings(self.solver).split() if self.solver in SOLVERS else []
-        changed = [setting for setting in self.settings.split() if setting not in usual]
-        return f"{self.solver} {where}" + (
-            f" with {' '.join(changed)}" if usual and changed else ""
-        )
+        changed = [setting for setting in self.settings.split() if usual and setting not in usual]
+        return " ".join([self.solver, where, *(["with"] if changed else []), *changed])
 
 
 @dataclass(frozen=True)
