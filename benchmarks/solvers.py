@@ -25,7 +25,7 @@ from solver_tables import OUTSIDE, Measurement, Row, draw, markdown, rows
 
 from unitmargin.certificates import certify
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import provenance, write_json, write_text
+from unitmargin.runs import commit, provenance, write_json, write_text
 from unitmargin.solvers import SOLVERS, Solver
 from unitmargin.solvers.driver import search
 

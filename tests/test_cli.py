@@ -80,6 +80,8 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
     assert status("verify", "runs/tiny", "--solvers", "none") == 2
     assert "choose among them" in capsys.readouterr().err
+    assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2
+    assert "OPTION among steps, decay, first_step" in capsys.readouterr().err
     assert status("reproduce", "tightness") == 0
     assert "reproduce: tightness from 1 run" in capsys.readouterr().out
     text = Path("runs/tables/tightness.md").read_text()

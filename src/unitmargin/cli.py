@@ -106,7 +106,8 @@ def verify(
 
     Args:
         folder: a certified run folder.
-        solvers: solvers of the minimal adversarial perturbation, by name.
+        solvers: solvers of the minimal adversarial perturbation, by name, with options after a
+            colon: sphere_tracing:steps=300,n_candidates=9 ddn:loss=margin.
         samples: how many test samples are attacked; default: the recipe's verify_samples.
         box: auto searches without a box and, for data in [0, 1], within it; off only without; only
             only within.

@@ -235,9 +235,20 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         )
 
 
+def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:
+    words = ("fmn", "fmn:decay=0.05,steps=5", "fmn:steps=100", "fmn:steps=5")
+    message, _ = verify_run(folder, words, 12, "off")
+    searches = read_searches(folder.solvers_file)
+    assert [search.settings.split()[0] for search in searches] == ["steps=100", "steps=5"]
+    assert [len(search.index) for search in searches] == [12, 12]
+    assert "verify: fmn without box: certificate" in message
+    assert "verify: fmn without box with steps=5: certificate" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((("fmn:stps=5",),), "options of fmn must be"),
         ((("flying",),), "solvers must be one or more of sphere_tracing"),
         (((),), "got none; choose among them"),
         ((("deepfool",), 0), "samples must be at least 1, got 0"),

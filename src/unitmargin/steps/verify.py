@@ -19,6 +19,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
+from unitmargin.solvers.choice import Choice, read_choice
 from unitmargin.tightness import (
     Box,
     Search,
@@ -154,15 +155,13 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
     return [*free, UNIT_BOX] if fits and choice != "off" else free
 
 
-def known_solvers(solvers: Sequence[str]) -> tuple[str, ...]:
-    """The solvers, each once, or an error that lists the known ones."""
-    unknown = [name for name in solvers if name not in SOLVERS]
-    if unknown or not solvers:
+def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
+    """The solvers with their options, each choice once, or an error that lists the known ones."""
+    if not words:
         raise ValueError(
-            f"solvers must be one or more of {', '.join(SOLVERS)}, got "
-            f"{', '.join(unknown) or 'none'}; choose among them"
+            f"solvers must be one or more of {', '.join(SOLVERS)}, got none; choose among them"
         )
-    return tuple(dict.fromkeys(solvers))
+    return tuple(dict.fromkeys(read_choice(word) for word in words))
 
 
 def verify_run(
@@ -175,19 +174,20 @@ def verify_run(
 
     Args:
         folder: a certified run.
-        solvers: names of ``SOLVERS``, each with its default options.
+        solvers: names of ``SOLVERS``, with options as in ``sphere_tracing:steps=300``; see
+            :func:`read_choice`.
         n_samples: test samples to be attacked, spread evenly; default: the recipe's.
         box: "auto" searches without a box, and within [0, 1] where the data lie in it; "off"
             only without, "only" only within.
 
     Raises:
-        ValueError: an unknown solver, fewer than one sample, a box that the data leave.
+        ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
         RunError: a file of an earlier step is missing.
 
     Cost: that of the solvers; for the default at most 90 forward and backward passes a sample and
     box, 27 to 34 on digits and CIFAR-10.
     """
-    solvers = known_solvers(solvers)
+    choices = choose_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()
     count = recipe.verify_samples if n_samples is None else n_samples
     if count < 1:
@@ -200,9 +200,9 @@ def verify_run(
     stored = [rows[position] for position in chosen.tolist() if position < len(rows)]
     checks = verify(frozen, Samples(inputs, labels), stored)
     searches = [
-        search_boundary(frozen, inputs, labels, chosen, solver, bounds)
+        search_boundary(frozen, inputs, labels, chosen, choice.name, bounds, **dict(choice.options))
         for bounds in boxes
-        for solver in solvers
+        for choice in choices
     ]
     checks.append(check_searches(searches))
     write_searches(folder.solvers_file, searches)
