@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from exact import EXACT, unit_affine
 from unitmargin.data import Samples
 from unitmargin.fixed import Normalize
 from unitmargin.frozen import Dense, FrozenNetwork, save
+from unitmargin.frozen.profiles import Profile
+from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.models import build_model
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
 from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
@@ -103,8 +106,13 @@ def test_one_per_cent_is_noticed(
 def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates 1 % too large are contradicted by a point, and the sample is named."""
     truth = unit_affine()
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.99 * original(self))
+    original = FrozenNetwork.rounding
+
+    def smaller(network: FrozenNetwork, profile: Profile) -> RoundingBounds:
+        bounds = original(network, profile)
+        return replace(bounds, lipschitz=0.99 * bounds.lipschitz)
+
+    monkeypatch.setattr(FrozenNetwork, "rounding", smaller)
     check = check_closed_form(truth.network, truth.inputs)
     assert not check.passed
     assert check.value == pytest.approx(0.99, abs=1e-6)

@@ -1,0 +1,286 @@
+r"""Proved bounds of the rounding error of a network's logit differences, layer by layer.
+
+Equation numbers are those of docs/soundness.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.fixed import FixedLayer, Normalize
+from unitmargin.fourier import CircularTransform
+from unitmargin.frozen.arithmetic import (
+    LARGEST_SAFE,
+    SMALLEST_NORMAL,
+    UP,
+    WIDE,
+    Affine,
+    gamma,
+)
+from unitmargin.frozen.blocked import WideConvolution
+from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.profiles import Profile
+from unitmargin.frozen.spectral import (
+    absolute_norm_bound,
+    norm_bound,
+    pair_distance_bounds,
+    weight_blocks,
+)
+
+TABLE_ERROR = 2.0**-47
+"""Absolute error of a cosine of the Fourier tables: 50 units for its angle, 2 for the function, 5
+for its scale, and the rest to spare."""
+
+TWIDDLE_ERROR = 2.0
+"""Error of a twiddle factor of an FFT, in unit roundoffs."""
+
+SCALING_ROUNDINGS = 8
+"""Roundings of the constant factors around an FFT: two factors, each rounded itself, both ways."""
+
+
+HEAD_ROUNDINGS = 3
+"""Roundings of a logit beside those of its dot product: the bias, and the difference of two."""
+
+
+@dataclass(frozen=True)
+class LayerConstants:
+    """Proved bounds of a layer's weights, the same for all profiles.
+
+    Attributes:
+        norm: S, of the layer's Lipschitz constant.
+        absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
+        bias: b, of the norm of the bias as it is added to one output.
+    """
+
+    norm: float
+    absolute: float = 0.0
+    bias: float = 0.0
+
+
+def layer_constants(layer: FixedLayer) -> LayerConstants:
+    """Spectral bounds of one layer. Cost: see :func:`~.spectral.spectral_norm_bound`."""
+    if not isinstance(layer, (Dense, CircularConvolution)):
+        return LayerConstants(norm_bound(layer))
+    bias = float(layer.bias.double().norm()) * UP
+    if isinstance(layer, CircularConvolution):
+        bias *= layer.transform.n_pixels**0.5
+    absolute = max(absolute_norm_bound(blocks) for blocks in weight_blocks(layer))
+    return LayerConstants(norm_bound(layer), absolute, bias * UP)
+
+
+@dataclass(frozen=True)
+class LayerRounding:
+    """What one layer adds to the error of a logit difference.
+
+    Attributes:
+        kind: the layer's registered name.
+        norm: S, its proved Lipschitz bound.
+        error: e, the error made in the layer, as a function of the input's norm.
+        output: N, the norm of its computed output.
+        largest: bound of any number computed on the way.
+    """
+
+    kind: str
+    norm: float
+    error: Affine
+    output: Affine
+    largest: Affine
+
+
+def layer_rounding(
+    layer: FixedLayer, constants: LayerConstants, incoming: Affine, profile: Profile
+) -> LayerRounding:
+    """Error and output norm of one deployed layer for inputs of the given norm."""
+    if isinstance(layer, Dense):
+        error, largest = _dense(layer, constants, incoming, profile)
+    elif isinstance(layer, CircularConvolution):
+        error, largest = _convolution(layer, constants, incoming, profile)
+    else:
+        error, largest = incoming * layer.rounding(profile.unit), incoming
+    output = (incoming * constants.norm + Affine(constants.bias) + error) * UP
+    return LayerRounding(layer.kind, constants.norm, error, output, largest + output)
+
+
+def _dense(
+    layer: Dense, constants: LayerConstants, incoming: Affine, profile: Profile
+) -> tuple[Affine, Affine]:
+    """(8): one dot product and one bias an output."""
+    outputs, inputs = layer.weight.shape
+    terms = incoming * constants.absolute + Affine(constants.bias)
+    error = terms * gamma(profile.length(inputs) + 1, profile.unit)
+    return error + _underflow(inputs, outputs, profile), terms
+
+
+def _convolution(
+    layer: CircularConvolution, constants: LayerConstants, incoming: Affine, profile: Profile
+) -> tuple[Affine, Affine]:
+    """(9): transform, one product a frequency, bias, inverse transform."""
+    wide = isinstance(layer, WideConvolution)
+    unit = WIDE if wide else profile.unit
+    outputs, inputs = layer.real.shape[1:]
+    turn = transform_error(layer.transform, unit)
+    turned = incoming * (1.0 + turn)
+    sums = gamma(profile.length(inputs) + 1, unit)  # one more: Re Re - Im Im
+    error = incoming * (turn * constants.norm) + turned * (sums * constants.absolute)
+    product = incoming * constants.norm + error
+    error = error + (product + Affine(constants.bias)) * gamma(4, unit)
+    summed = incoming * constants.norm + Affine(constants.bias) + error
+    error = error + summed * turn
+    if wide:  # the output is rounded to the profile's type
+        error = error + (summed + error) * profile.unit
+    pixels = layer.transform.n_pixels
+    error = error + _underflow(pixels * (inputs + pixels), pixels * outputs, profile)
+    largest = (turned * constants.absolute + Affine(constants.bias) + summed) * float(pixels)
+    return error, largest
+
+
+def _underflow(operations: int, outputs: int, profile: Profile) -> Affine:
+    """Norm of what underflow or flushing may cost all outputs of a layer."""
+    return Affine(3.0 * (operations + 4) * SMALLEST_NORMAL[profile.dtype] * math.sqrt(outputs))
+
+
+def transform_error(transform: CircularTransform, unit: float) -> float:
+    r"""Relative error of ``analyse`` or ``synthesise`` in the 2-norm: (10) by matrix, (11) by FFT.
+
+    The FFT is assumed to be of the Cooley-Tukey kind (Higham, theorem 24.2, for any prime radix),
+    with one stage more for real input; the canary measures it.
+    """
+    pixels = transform.n_pixels
+    if transform.by_matrix:
+        table = absolute_norm_bound(transform.basis[None])
+        stored = TABLE_ERROR + (unit if unit > WIDE else 0.0)
+        return math.sqrt(2.0 * pixels) * stored + gamma(pixels, unit) * table
+    stages = [*_primes(transform.map_size[0]), *_primes(transform.map_size[1]), 2]
+    total = sum(
+        TWIDDLE_ERROR * unit + gamma(radix + 2, unit) * (math.sqrt(radix) + TWIDDLE_ERROR * unit)
+        for radix in stages
+    )
+    return total / (1.0 - total) + gamma(SCALING_ROUNDINGS, unit)
+
+
+def _primes(number: int) -> list[int]:
+    """Prime factors, with multiplicity."""
+    factor = next((k for k in range(2, int(number**0.5) + 1) if number % k == 0), number)
+    return [] if number == 1 else [factor, *_primes(number // factor)]
+
+
+@dataclass(frozen=True)
+class RoundingBounds:
+    r"""Constants of the sound radius of one network under one profile.
+
+    :math:`E_{lk}(\rho) = \alpha_{lk} + \beta_{lk} \rho` bounds the error of the computed difference
+    of logits l and k at an input whose (normalised) norm is rho: equation (12).
+
+    Attributes:
+        profile: name of the execution profile.
+        lipschitz: :math:`L_{lk}`, float64, zero on the diagonal.
+        alpha, beta: the error's constant and slope, float64.
+        input_scale: Lipschitz constant of the input normalisation; 1 without one.
+        largest: bound of every number computed on the way.
+        limit: value of ``largest`` from which on nothing is claimed.
+        distance: largest distance of two rows of the head.
+        layers: the error layer by layer, head included.
+    """
+
+    profile: str
+    lipschitz: Float[Tensor, "c c"]
+    alpha: Float[Tensor, "c c"]
+    beta: Float[Tensor, "c c"]
+    input_scale: float
+    largest: Affine
+    limit: float
+    distance: float
+    layers: tuple[LayerRounding, ...]
+
+    def explain(self, norm: float = 1.0) -> str:
+        """Which layer costs what: its part of the slack ``2 E`` of the worst pair of classes, at
+        an input of the given normalised norm."""
+        costs, after = [2.0 * self.layers[-1].error.at(norm)], self.distance
+        for row in reversed(self.layers[:-1]):
+            costs.append(2.0 * after * row.error.at(norm))
+            after *= row.norm
+        lines = [f"{'layer':<28} {'norm':>14} {'slack':>10}"]
+        lines += [
+            f"{f'{index} {row.kind}':<28} {row.norm:>14.10f} {cost:>10.2e}"
+            for index, (row, cost) in enumerate(zip(self.layers, reversed(costs), strict=True))
+        ]
+        total = f"{self.profile} at norm {norm:g}"
+        return "\n".join([*lines, f"{total:<43} {sum(costs):>10.2e}"])
+
+
+def rounding_bounds(
+    layers: Sequence[FixedLayer], constants: Sequence[LayerConstants], profile: Profile
+) -> RoundingBounds:
+    """Propagate norms and errors from the input to the logits: equations (7) to (12).
+
+    Args:
+        layers: the layers as the profile deploys them; the last one is the head.
+        constants: of the same layers.
+    """
+    norm, error, product = Affine(slope=1.0), Affine(), 1.0
+    rows: list[LayerRounding] = []
+    for index, (layer, own) in enumerate(zip(layers[:-1], constants[:-1], strict=True)):
+        row = (
+            _normalisation(layer, index, own, profile)
+            if isinstance(layer, Normalize)
+            else layer_rounding(layer, own, norm, profile)
+        )
+        rows.append(row)
+        norm, product = row.output, product * own.norm * UP
+        error = (error * own.norm + row.error) * UP  # earlier errors pass through the layer
+    head = layers[-1]
+    assert isinstance(head, Dense)  # checked by the network
+    distances = pair_distance_bounds(head.weight)
+    alpha, beta = _head(head, norm, profile)
+    widest = Affine(float(alpha.max()), float(beta.max()))
+    rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, norm))
+    first = layers[0]
+    return RoundingBounds(
+        profile=profile.name,
+        lipschitz=distances * product,
+        alpha=(alpha + distances * error.constant) * UP,
+        beta=(beta + distances * error.slope) * UP,
+        input_scale=constants[0].norm if isinstance(first, Normalize) else 1.0,
+        largest=_largest(rows),
+        limit=LARGEST_SAFE[profile.dtype],
+        distance=float(distances.max()),
+        layers=tuple(rows),
+    )
+
+
+def _normalisation(
+    layer: Normalize, index: int, constants: LayerConstants, profile: Profile
+) -> LayerRounding:
+    """(7): the norm is that of the normalised input, of which each entry meets two roundings."""
+    if index:
+        raise ValueError(
+            f"the input normalisation must be the first layer, got one at position {index}; "
+            "fold it into the weights of its neighbour"
+        )
+    error = Affine(slope=gamma(2, profile.unit))
+    output = Affine(slope=1.0 + error.slope) * UP
+    return LayerRounding(layer.kind, constants.norm, error, output, output)
+
+
+def _head(head: Dense, incoming: Affine, profile: Profile) -> tuple[Tensor, Tensor]:
+    """(12), last term: rounding of the two logits themselves; constant and slope of each pair."""
+    features = head.weight.shape[1]
+    own = profile.length(features) + HEAD_ROUNDINGS
+    relative = gamma(own, profile.unit) * UP
+    norms = head.weight.cpu().double().norm(dim=1) * UP
+    biases = head.bias.cpu().double().abs()
+    tiny = _underflow(features, 4, profile).constant
+    norm_sums = norms[:, None] + norms[None, :]
+    bias_sums = biases[:, None] + biases[None, :]
+    alpha = relative * (norm_sums * incoming.constant + bias_sums) + tiny
+    return alpha * UP, relative * norm_sums * incoming.slope * UP
+
+
+def _largest(rows: Sequence[LayerRounding]) -> Affine:
+    """One bound for the numbers of all layers."""
+    constants = max(row.largest.constant for row in rows)
+    slopes = max(row.largest.slope for row in rows)
+    return Affine(constants, slopes)
