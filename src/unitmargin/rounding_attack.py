@@ -184,7 +184,7 @@ class _Search:
         others = logits.clone()
         others[:, self.label] = -torch.inf
         flipped: Tensor = near[others.amax(1) > own]
-        for point in flipped:
+        for point in flipped.unbind():
             if strictly_inside(self.x, point, radius):
                 return point
         return None

@@ -13,9 +13,9 @@ from unitmargin.checks import jacobian
 from unitmargin.fixed import Normalize
 from unitmargin.frozen import CircularConvolution, Dense
 from unitmargin.frozen.arithmetic import gamma
-from unitmargin.frozen.rounding import layer_constants
 from unitmargin.frozen.spectral import (
     absolute_norm_bound,
+    layer_constants,
     norm_bound,
     pair_distance_bounds,
     real_embedding,

@@ -14,12 +14,8 @@ from unitmargin.frozen.arithmetic import UP, gamma
 from unitmargin.frozen.canary import check_arithmetic
 from unitmargin.frozen.layers import Dense
 from unitmargin.frozen.profiles import PROFILES, Profile, check_environment
-from unitmargin.frozen.rounding import (
-    LayerConstants,
-    RoundingBounds,
-    layer_constants,
-    rounding_bounds,
-)
+from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
+from unitmargin.frozen.spectral import LayerConstants, layer_constants
 
 
 class FrozenNetwork(nn.Module):
@@ -116,9 +112,24 @@ class FrozenNetwork(nn.Module):
             check_arithmetic(profile, device)
             if not derived.constants:
                 derived.constants = [layer_constants(layer) for layer in self._fixed()]
-            layers = self.deployed(profile)._fixed()
-            derived.bounds[profile.name] = rounding_bounds(layers, derived.constants, profile)
+                derived.at_zero = self._norms_at_zero(derived.constants)
+            derived.bounds[profile.name] = rounding_bounds(
+                self.deployed(profile)._fixed(), derived.constants, profile, derived.at_zero
+            )
         return derived.bounds[profile.name]
+
+    def _norms_at_zero(self, constants: Sequence[LayerConstants]) -> list[float]:
+        """Upper bounds of the norms of the exact activations at a normalised input of zero: of
+        those computed in float64, plus their own rounding errors."""
+        wide = self.deployed(PROFILES["float64"])._fixed()
+        rows = rounding_bounds(wide, constants, PROFILES["float64"]).layers
+        device = self.head.weight.device
+        z = torch.zeros(1, *self.in_shape, dtype=torch.float64, device=device)
+        norms = []
+        for layer, row in zip(wide[:-1], rows, strict=False):
+            z = z if isinstance(layer, Normalize) else layer(z)
+            norms.append((float(z.norm()) * (1.0 + gamma(z.numel() + 2)) + row.total.at(0.0)) * UP)
+        return norms
 
     def deployed(self, profile: Profile) -> "FrozenNetwork":
         """The same stored weights as the profile evaluates them: a copy that follows changes."""
@@ -166,6 +177,7 @@ class _Derived:
     kinds: list[tuple[type[FixedLayer], dict[str, Any]]]
     tensors: list[Tensor]
     constants: list[LayerConstants] = field(default_factory=list)
+    at_zero: list[float] = field(default_factory=list)
     networks: dict[str, FrozenNetwork] = field(default_factory=dict)
     bounds: dict[str, RoundingBounds] = field(default_factory=dict)
 

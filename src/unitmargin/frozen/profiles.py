@@ -15,9 +15,9 @@ from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
 from unitmargin.frozen.blocked import BlockedConvolution, BlockedDense, WideConvolution
 from unitmargin.frozen.layers import CircularConvolution, Dense
 
-CHUNK = 64
-"""Products a dot product of ``float32-blocked`` sums before it meets another: the error of a sum
-falls with it, and below 64 the extra memory traffic costs more time than the sums."""
+CHUNK = 48
+"""Products a dot product of ``float32-blocked`` sums before it meets another: the slack falls with
+it, and shorter products cost more time than their sums."""
 
 
 class ProfileError(RuntimeError):

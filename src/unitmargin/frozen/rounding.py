@@ -5,7 +5,7 @@ Equation numbers are those of docs/soundness.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Float
 from torch import Tensor
@@ -24,10 +24,9 @@ from unitmargin.frozen.blocked import WideConvolution
 from unitmargin.frozen.layers import CircularConvolution, Dense
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.spectral import (
+    LayerConstants,
     absolute_norm_bound,
-    norm_bound,
     pair_distance_bounds,
-    weight_blocks,
 )
 
 TABLE_ERROR = 2.0**-47
@@ -46,32 +45,6 @@ HEAD_ROUNDINGS = 3
 
 
 @dataclass(frozen=True)
-class LayerConstants:
-    """Proved bounds of a layer's weights, the same for all profiles.
-
-    Attributes:
-        norm: S, of the layer's Lipschitz constant.
-        absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
-        bias: b, of the norm of the bias as it is added to one output.
-    """
-
-    norm: float
-    absolute: float = 0.0
-    bias: float = 0.0
-
-
-def layer_constants(layer: FixedLayer) -> LayerConstants:
-    """Spectral bounds of one layer. Cost: see :func:`~.spectral.spectral_norm_bound`."""
-    if not isinstance(layer, (Dense, CircularConvolution)):
-        return LayerConstants(norm_bound(layer))
-    bias = float(layer.bias.double().norm()) * UP
-    if isinstance(layer, CircularConvolution):
-        bias *= layer.transform.n_pixels**0.5
-    absolute = max(absolute_norm_bound(blocks) for blocks in weight_blocks(layer))
-    return LayerConstants(norm_bound(layer), absolute, bias * UP)
-
-
-@dataclass(frozen=True)
 class LayerRounding:
     """What one layer adds to the error of a logit difference.
 
@@ -81,6 +54,7 @@ class LayerRounding:
         error: e, the error made in the layer, as a function of the input's norm.
         output: N, the norm of its computed output.
         largest: bound of any number computed on the way.
+        total: error of its computed output, earlier layers included.
     """
 
     kind: str
@@ -88,6 +62,7 @@ class LayerRounding:
     error: Affine
     output: Affine
     largest: Affine
+    total: Affine
 
 
 def layer_rounding(
@@ -101,7 +76,7 @@ def layer_rounding(
     else:
         error, largest = incoming * layer.rounding(profile.unit), incoming
     output = (incoming * constants.norm + Affine(constants.bias) + error) * UP
-    return LayerRounding(layer.kind, constants.norm, error, output, largest + output)
+    return LayerRounding(layer.kind, constants.norm, error, output, largest + output, error)
 
 
 def _dense(
@@ -212,31 +187,27 @@ class RoundingBounds:
 
 
 def rounding_bounds(
-    layers: Sequence[FixedLayer], constants: Sequence[LayerConstants], profile: Profile
+    layers: Sequence[FixedLayer],
+    constants: Sequence[LayerConstants],
+    profile: Profile,
+    at_zero: Sequence[float] = (),
 ) -> RoundingBounds:
     """Propagate norms and errors from the input to the logits: equations (7) to (12).
 
     Args:
         layers: the layers as the profile deploys them; the last one is the head.
         constants: of the same layers.
+        at_zero: norms of the exact activations after each layer but the head at a normalised
+            input of zero, which sharpen the norms (equation (13)); optional.
     """
-    norm, error, product = Affine(slope=1.0), Affine(), 1.0
-    rows: list[LayerRounding] = []
-    for index, (layer, own) in enumerate(zip(layers[:-1], constants[:-1], strict=True)):
-        row = (
-            _normalisation(layer, index, own, profile)
-            if isinstance(layer, Normalize)
-            else layer_rounding(layer, own, norm, profile)
-        )
-        rows.append(row)
-        norm, product = row.output, product * own.norm * UP
-        error = (error * own.norm + row.error) * UP  # earlier errors pass through the layer
+    rows, product = _propagate(layers[:-1], constants, profile, at_zero)
+    norm, error = (rows[-1].output, rows[-1].total) if rows else (Affine(slope=1.0), Affine())
     head = layers[-1]
     assert isinstance(head, Dense)  # checked by the network
     distances = pair_distance_bounds(head.weight)
     alpha, beta = _head(head, norm, profile)
     widest = Affine(float(alpha.max()), float(beta.max()))
-    rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, norm))
+    rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, norm, widest))
     first = layers[0]
     return RoundingBounds(
         profile=profile.name,
@@ -251,6 +222,35 @@ def rounding_bounds(
     )
 
 
+def _propagate(
+    layers: Sequence[FixedLayer],
+    constants: Sequence[LayerConstants],
+    profile: Profile,
+    at_zero: Sequence[float],
+) -> tuple[list[LayerRounding], float]:
+    """All layers but the head, and the product of their norms."""
+    norm, total, product, reach = Affine(slope=1.0), Affine(), 1.0, 1.0
+    rows: list[LayerRounding] = []
+    for index, layer in enumerate(layers):
+        own = constants[index]
+        normalises = isinstance(layer, Normalize)
+        row = (
+            _normalisation(layer, index, own, profile)
+            if isinstance(layer, Normalize)
+            else layer_rounding(layer, own, norm, profile)
+        )
+        product *= own.norm * UP
+        reach *= 1.0 if normalises else own.norm * UP
+        total = (total * own.norm + row.error) * UP  # earlier errors pass through the layer
+        norm = row.output
+        if at_zero:
+            other = (Affine(at_zero[index], reach) + total) * UP
+            constant = min(norm.constant, other.constant)
+            norm = Affine(constant, max(norm.slope, other.slope))
+        rows.append(replace(row, output=norm, total=total))
+    return rows, product
+
+
 def _normalisation(
     layer: Normalize, index: int, constants: LayerConstants, profile: Profile
 ) -> LayerRounding:
@@ -262,7 +262,7 @@ def _normalisation(
         )
     error = Affine(slope=gamma(2, profile.unit))
     output = Affine(slope=1.0 + error.slope) * UP
-    return LayerRounding(layer.kind, constants.norm, error, output, output)
+    return LayerRounding(layer.kind, constants.norm, error, output, output, error)
 
 
 def _head(head: Dense, incoming: Affine, profile: Profile) -> tuple[Tensor, Tensor]:

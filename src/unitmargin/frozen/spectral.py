@@ -5,6 +5,7 @@ iteration, no eigenvalue as a solver returns it.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -170,6 +171,32 @@ def norm_bound(layer: FixedLayer) -> float:
         return max(spectral_norm_bound(blocks) for blocks in weight_blocks(layer))
     norm = layer.norm()
     return norm * UP if isinstance(layer, Normalize) else norm
+
+
+@dataclass(frozen=True)
+class LayerConstants:
+    """Proved bounds of a layer's weights, the same for all profiles.
+
+    Attributes:
+        norm: S, of the layer's Lipschitz constant.
+        absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
+        bias: b, of the norm of the bias as it is added to one output.
+    """
+
+    norm: float
+    absolute: float = 0.0
+    bias: float = 0.0
+
+
+def layer_constants(layer: FixedLayer) -> LayerConstants:
+    """Spectral bounds of one layer. Cost: see :func:`spectral_norm_bound`."""
+    if not isinstance(layer, (Dense, CircularConvolution)):
+        return LayerConstants(norm_bound(layer))
+    bias = float(layer.bias.double().norm()) * UP
+    if isinstance(layer, CircularConvolution):
+        bias *= layer.transform.n_pixels**0.5
+    absolute = max(absolute_norm_bound(blocks) for blocks in weight_blocks(layer))
+    return LayerConstants(norm_bound(layer), absolute, bias * UP)
 
 
 def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
