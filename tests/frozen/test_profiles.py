@@ -1,0 +1,173 @@
+"""T9 and T10: a profile owns its evaluation, and refuses an environment that breaks its bounds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+import pytest
+import torch
+from torch import Tensor
+
+from unitmargin import UGNN, certify, freeze
+from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork, canary
+from unitmargin.frozen.blocked import blocked_product
+from unitmargin.frozen.canary import check_arithmetic
+from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError, find_profile
+
+CPU = torch.device("cpu")
+
+SINGLE = ("float32", "float32-blocked")
+
+
+@pytest.fixture(scope="module")
+def frozen() -> FrozenNetwork:
+    torch.manual_seed(0)
+    return freeze(UGNN((1, 8, 8), 4, hidden=(60,)))
+
+
+@contextmanager
+def flushing() -> Iterator[None]:
+    assert torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_flushing_denormals_is_refused(frozen: FrozenNetwork, name: str) -> None:
+    x = torch.rand(2, 1, 8, 8)
+    certify(frozen, x, name)  # constants are kept: the environment is checked every time
+    with flushing(), pytest.raises(ProfileError, match="set_flush_denormal"):
+        certify(frozen, x, name)
+    assert bool((certify(frozen, x, name).radius >= 0).all())
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_t10_reduced_precision_products_are_refused(
+    frozen: FrozenNetwork, name: str, precision: str
+) -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        with pytest.raises(ProfileError, match="full float32 products"):
+            certify(frozen, torch.rand(2, 1, 8, 8), name)
+        certify(frozen, torch.rand(2, 1, 8, 8), "float64")  # not concerned
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_autocast_does_not_reach_the_evaluation(frozen: FrozenNetwork, name: str) -> None:
+    x = torch.rand(3, 1, 8, 8)
+    expected = certify(frozen, x, name)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = certify(frozen, x, name)
+    assert torch.equal(found.radius, expected.radius)
+    assert torch.equal(found.margin, expected.margin)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_the_canary_accepts_this_machine(name: str) -> None:
+    check_arithmetic(find_profile(name), CPU)
+
+
+def test_t10_the_canary_refuses_rounded_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = torch.nn.functional.linear
+
+    def truncated(x: Tensor, weight: Tensor) -> Tensor:
+        return exact(x.bfloat16().to(x.dtype), weight.bfloat16().to(x.dtype))
+
+    monkeypatch.setattr(canary.torch.nn.functional, "linear", truncated)
+    for name in PROFILES:
+        with pytest.raises(ProfileError, match="standard dot products"):
+            check_arithmetic(find_profile(name), CPU)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_the_canary_refuses_a_transform_of_lower_precision(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = torch.fft.rfft2
+
+    def rough(x: Tensor, norm: str) -> Tensor:
+        return exact(x, norm=norm) * (1.0 + 2.0**-11)
+
+    monkeypatch.setattr(canary.torch.fft, "rfft2", rough)
+    with pytest.raises(ProfileError, match="standard FFT"):
+        check_arithmetic(find_profile(name), CPU)
+
+
+def test_t10_the_canary_runs_once_a_network(
+    frozen: FrozenNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(profile: Profile, device: torch.device) -> None:
+        raise ProfileError("called")
+
+    monkeypatch.setattr("unitmargin.frozen.network.check_arithmetic", refuse)
+    fresh = FrozenNetwork([*frozen.features(), frozen.head], frozen.in_shape)
+    with pytest.raises(ProfileError, match="called"):
+        certify(fresh, torch.rand(1, 1, 8, 8))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_t9_tf32_is_refused_on_cuda_and_full_precision_agrees(frozen: FrozenNetwork) -> None:
+    x = torch.rand(200, 1, 8, 8)
+    here = certify(frozen, x)
+    there = certify(frozen.to("cuda"), x.cuda())
+    assert (here.radius - there.radius.cpu()).abs().max() <= 1e-12
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        for name in SINGLE:
+            with pytest.raises(ProfileError):
+                certify(frozen, x.cuda(), name)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+        frozen.to("cpu")
+
+
+def test_unknown_profiles_list_the_known_ones(frozen: FrozenNetwork) -> None:
+    with pytest.raises(ValueError, match="float64, float32-blocked, float32, got 'float16'"):
+        certify(frozen, torch.rand(1, 1, 8, 8), "float16")
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork, name: str) -> None:
+    with pytest.raises(ValueError, match=r"x must hold torch.float32 numbers"):
+        certify(frozen, torch.full((1, 1, 8, 8), 0.1, dtype=torch.float64), name)
+    weight = torch.full((2, 2), 0.1, dtype=torch.float64)
+    wide = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
+    with pytest.raises(ValueError, match="tensor weight of layer 0 in torch.float64"):
+        certify(wide, torch.zeros(1, 2), name)
+
+
+@pytest.mark.parametrize("length", [1, 47, 48, 49, 96, 97, 500])
+def test_blocked_products_keep_to_their_bound(length: int) -> None:
+    """Against exact rational sums, with the roundings counted by ``Profile.length``."""
+    profile = find_profile("float32-blocked")
+    assert profile.chunk is not None
+    left = torch.rand(3, length)  # one sign: no cancellation hides an error
+    right = torch.rand(4, length)
+    found = blocked_product(left, right, profile.chunk)
+    unit = Fraction(profile.unit)
+    for i in range(3):
+        for j in range(4):
+            pairs = zip(left[i].tolist(), right[j].tolist(), strict=True)
+            exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
+            error = abs(Fraction(float(found[i, j])) - exact) / exact
+            assert error <= profile.length(length) * unit / (1 - profile.length(length) * unit)
+
+
+def test_blocked_layers_compute_the_same_function() -> None:
+    """In float64, where chunks and plain products differ by rounding alone."""
+    frozen = freeze(UGNN((1, 16, 16), 4, hidden=(100,)), torch.float64)
+    single = freeze(UGNN((1, 16, 16), 4, hidden=(100,)))
+    profile = Profile("blocked", torch.float64, 2)
+    x = torch.rand(3, 1, 16, 16, dtype=torch.float64)
+    blocked = FrozenNetwork(profile.deploy([*frozen.features(), frozen.head]), (1, 16, 16))
+    assert (blocked(x) - frozen(x)).abs().max() <= 1e-13
+    layers = single.deployed(find_profile("float32-blocked")).layers
+    kinds = {type(layer).__name__ for layer in layers}
+    assert {"WideConvolution", "BlockedDense", "BlockedConvolution"} <= kinds
+    assert sum(isinstance(layer, CircularConvolution) for layer in layers) == 8

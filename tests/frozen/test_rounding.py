@@ -1,0 +1,287 @@
+"""T3, T4 and T14: what is exact, and errors that stay below their bounds, layer by layer."""
+
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from unitmargin import UGNN, DenseUGNN, certify, freeze
+from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.fourier import CircularTransform
+from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
+from unitmargin.frozen.rounding import transform_error
+
+USELESS = 1e-6
+"""A bound so far above every error seen would claim nothing of use."""
+
+EXACT_LAYERS = [Abs(), MaxMin(), OPLU(), GroupSort(4), MaxPool(2), PixelUnshuffle(2), Flatten()]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("layer", EXACT_LAYERS, ids=lambda layer: type(layer).__name__)
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_t3_moving_and_comparing_is_exact(
+    layer: FixedLayer, dtype: torch.dtype, layout: torch.memory_format
+) -> None:
+    x = (torch.randn(100, 8, 10, 10) * 10.0 ** torch.randint(-4, 4, (100, 8, 10, 10))).to(dtype)
+    x = x.contiguous(memory_format=layout)
+    assert torch.equal(layer(x).double(), layer(x.double()))
+    assert layer.rounding(2.0**-24) == 0.0
+
+
+def networks() -> dict[str, FrozenNetwork]:
+    torch.manual_seed(3)
+    normalize = Normalize(torch.tensor([0.4]), torch.tensor([0.3]))
+    image = freeze(UGNN((1, 16, 16), 5, hidden=(80,), normalize=normalize))
+    for layer in image.features():
+        if hasattr(layer, "bias"):
+            layer.bias.normal_(std=0.3)
+    return {"image": image, "vector": freeze(DenseUGNN((200,), 4, hidden=(100, 60)))}
+
+
+NETWORKS = networks()
+
+
+def pair_errors(network: FrozenNetwork, profile: Profile, x: Tensor) -> Tensor:
+    """Errors of all logit differences against float64, over their bounds."""
+    bounds = network.rounding(profile)
+    computed = network.deployed(profile)(x.to(profile.dtype)).double()
+    exact = network.in_float64()(x.double())
+    error = computed - exact
+    differences = (error[:, :, None] - error[:, None, :]).abs()
+    norms = network.input_norms(x)[:, None, None]
+    allowed = bounds.alpha + bounds.beta * norms
+    ratios: Tensor = (differences / allowed).flatten(1).max(1).values
+    return ratios
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("name", ["float32", "float32-blocked"])
+@pytest.mark.parametrize("key", NETWORKS)
+def test_t4_pair_errors_stay_below_their_bound(key: str, name: str, scale: float) -> None:
+    network, profile = NETWORKS[key], find_profile(name)
+    x = scale * torch.randn(500, *network.in_shape)
+    ratios = pair_errors(network, profile, x)
+    assert ratios.max() < 1
+    assert ratios.max() > USELESS
+
+
+@pytest.mark.parametrize("name", ["float32", "float32-blocked"])
+@pytest.mark.parametrize("key", NETWORKS)
+def test_t4_errors_made_large_on_purpose_stay_below(key: str, name: str) -> None:
+    """Hill climbing on the ratio by moves of one last place."""
+    network, profile = NETWORKS[key], find_profile(name)
+    best = torch.randn(32, *network.in_shape)
+    ratio = pair_errors(network, profile, best)
+    start = float(ratio.mean())
+    for _ in range(30):
+        towards = torch.where(torch.rand_like(best) < 0.5, torch.inf, -torch.inf)
+        moved = torch.nextafter(best, towards)
+        found = pair_errors(network, profile, moved)
+        better = found > ratio
+        best = torch.where(better.view(-1, *(1,) * (best.ndim - 1)), moved, best)
+        ratio = torch.where(better, found, ratio)
+    assert float(ratio.mean()) > start
+    assert ratio.max() < 1
+
+
+def test_t4_the_order_of_summation_is_covered() -> None:
+    weight, bias = torch.randn(3, 300), torch.randn(3)
+    network = FrozenNetwork([Dense(weight, bias)], (300,))
+    profile = find_profile("float32")
+    bounds = network.rounding(profile)
+    x = torch.randn(300)
+    exact = weight.double() @ x.double() + bias.double()
+    for seed in range(300):
+        order = torch.randperm(300, generator=torch.Generator().manual_seed(seed))
+        terms = weight[:, order] * x[order]
+        computed = torch.zeros(3)
+        for index in range(300):  # recursive summation, one rounding a step
+            computed = computed + terms[:, index]
+        error = (computed + bias).double() - exact
+        pairs = (error[:, None] - error[None, :]).abs()
+        allowed = bounds.alpha + bounds.beta * float(network.input_norms(x[None])[0])
+        assert bool((pairs <= allowed).all())
+
+
+def test_t4_one_dot_product_reaches_a_good_share_of_its_bound() -> None:
+    """The worst case is real: 2^24 swallows every 1 that is added to it."""
+    terms = 64
+    weight = torch.stack((torch.ones(terms), torch.zeros(terms)))
+    network = FrozenNetwork([Dense(weight, torch.zeros(2))], (terms,))
+    x = torch.ones(1, terms)
+    x[0, 0] = 2.0**24
+    bounds = network.rounding(find_profile("float32"))
+    total = torch.zeros(())
+    for value in x[0]:
+        total = total + value
+    lost = abs(float(total) - math.fsum(x[0].tolist()))
+    allowed = float(bounds.alpha[0, 1] + bounds.beta[0, 1] * network.input_norms(x)[0])
+    assert lost == terms - 1
+    assert 0.1 * allowed / terms**0.5 <= lost <= allowed
+
+
+@pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 8), (3, 5), (16, 16), (9, 10), (32, 32)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_t4_transforms_stay_below_their_bound(size: tuple[int, int], dtype: torch.dtype) -> None:
+    transform = CircularTransform(size).to(dtype)
+    unit = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}[dtype]
+    bound = transform_error(transform, unit)
+    matrix = CircularTransform(size).matrix()
+    x = torch.randn(20, 1, *size, dtype=dtype)
+    x[0, 0, 0, 0] = 1e5
+    real, pairs = transform.analyse(x)
+    found = torch.cat((real, pairs.flatten(0, 1))).squeeze(2).mT.double()
+    exact = x.double().flatten(1) @ matrix.mT
+    ratio = (found - exact).norm(dim=1) / (bound * x.double().flatten(1).norm(dim=1))
+    assert ratio.max() < 1
+    back = transform.synthesise(real, pairs).double().flatten(1)
+    expected = found @ matrix
+    ratio = (back - expected).norm(dim=1) / (bound * found.norm(dim=1))
+    assert ratio.max() < 1
+
+
+# --- T14: laws ---------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000))
+def test_t14_the_radius_is_below_the_margin_over_the_constant(seed: int) -> None:
+    network = NETWORKS["vector"]
+    x = torch.randn(50, 200, generator=torch.Generator().manual_seed(seed))
+    for name in PROFILES:
+        found = certify(network, x, name)
+        pair = network.pair_constants()[found.label, found.runner_up]
+        assert bool((found.radius <= (found.margin - found.slack).clamp_min(0) / pair).all())
+
+
+def test_t14_radii_fall_with_the_unit_roundoff_and_the_length_of_sums() -> None:
+    x = torch.randn(50, 200)
+    radii = [certify(NETWORKS["vector"], x, name).radius for name in PROFILES]
+    slacks = [certify(NETWORKS["vector"], x, name).slack for name in PROFILES]
+    assert bool((radii[0] > radii[1]).all() and (radii[1] > radii[2]).all())
+    assert bool((slacks[0] < slacks[1]).all() and (slacks[1] < slacks[2]).all())
+
+
+@pytest.mark.parametrize("exponent", [-20, -3, 5, 40])
+def test_t14_scaling_the_logits_by_a_power_of_two_changes_no_radius(exponent: int) -> None:
+    network = NETWORKS["vector"]
+    head = Dense(2.0**exponent * network.head.weight, 2.0**exponent * network.head.bias)
+    scaled = FrozenNetwork([*network.features(), head], network.in_shape)
+    x = torch.randn(20, 200)
+    for name in PROFILES:
+        one, other = certify(network, x, name), certify(scaled, x, name)
+        assert (one.radius - other.radius).abs().max() <= 1e-12
+        assert (2.0**exponent * one.slack / other.slack - 1).abs().max() <= 1e-9
+
+
+def slack(network: FrozenNetwork, x: Tensor, name: str = "float32") -> float:
+    return float(certify(network, x, name).slack[0])
+
+
+def affine(weight: Tensor, bias: Tensor, hidden_bias: float = 0.0) -> FrozenNetwork:
+    features = weight.shape[1]
+    hidden = Dense(torch.eye(features), torch.full((features,), hidden_bias))
+    return FrozenNetwork([hidden, Dense(weight, bias)], (features,))
+
+
+def test_t14_slack_grows_with_norm_bias_and_width() -> None:
+    weight, x = torch.randn(2, 10), torch.randn(1, 10)
+    plain = affine(weight, torch.zeros(2))
+    assert slack(plain, 2.0 * x) > 1.9 * slack(plain, x)
+    assert slack(affine(weight, torch.ones(2)), x) > slack(plain, x)
+    assert slack(affine(weight, torch.zeros(2), 3.0), x) > slack(plain, x)
+    wide = affine(torch.cat((weight, torch.zeros(2, 90)), 1), torch.zeros(2))
+    assert slack(wide, torch.cat((x, torch.zeros(1, 90)), 1)) > 5 * slack(plain, x)
+
+
+# --- Every term counts: T15 at the level of the bound -------------------------------------------
+
+
+def test_t15_a_large_bias_of_the_head_is_paid_for() -> None:
+    """Cancelling biases of 2^20: their sum is exact in no order of float32 additions."""
+    weight = torch.randn(2, 4) * 1e-3
+    network = FrozenNetwork([Dense(weight, torch.full((2,), 2.0**20))], (4,))
+    x = torch.randn(400, 4)
+    worst = pair_errors(network, find_profile("float32"), x)
+    assert worst.max() < 1
+    bounds = network.rounding(find_profile("float32"))
+    # The part without the bias is exceeded by the same errors.
+    share = float(bounds.beta[0, 1] * network.input_norms(x).max() / bounds.alpha[0, 1])
+    assert worst.max() > 100 * share
+
+
+def test_t15_a_large_hidden_bias_is_paid_for() -> None:
+    hidden = Dense(torch.eye(4), torch.full((4,), 2.0**20))
+    back = Dense(torch.eye(4), torch.full((4,), -(2.0**20)))
+    network = FrozenNetwork([hidden, back, Dense(torch.randn(2, 4), torch.zeros(2))], (4,))
+    x = torch.randn(400, 4)
+    worst = pair_errors(network, find_profile("float32"), x)
+    assert worst.max() < 1
+    bounds = network.rounding(find_profile("float32"))
+    share = float(bounds.beta[0, 1] * network.input_norms(x).max() / bounds.alpha[0, 1])
+    assert worst.max() > 100 * share
+
+
+def test_t15_the_last_layer_is_paid_for() -> None:
+    weight = torch.randn(2, 3000)
+    network = FrozenNetwork([Dense(weight, torch.zeros(2))], (3000,))
+    assert pair_errors(network, find_profile("float32"), torch.randn(200, 3000)).max() < 1
+    bounds = network.rounding(find_profile("float32"))
+    rows = float(weight.double().norm(dim=1).sum())
+    assert float(bounds.beta[0, 1]) >= rows * 3001 * 2.0**-24
+
+
+def test_bounds_of_one_layer_by_hand() -> None:
+    """Equation (8) and (12) in rational arithmetic for a 1 x 1 network."""
+    network = FrozenNetwork(
+        [Dense(torch.tensor([[2.0]]), torch.tensor([3.0])),
+         Dense(torch.tensor([[1.0], [-1.0]]), torch.tensor([5.0, 7.0]))], (1,),
+    )  # fmt: skip
+    bounds = network.rounding(find_profile("float32"))
+    unit = Fraction(1, 2**24)
+    g2, g4 = 2 * unit / (1 - 2 * unit), 4 * unit / (1 - 4 * unit)
+    error = (2 * g2, 3 * g2)  # slope and constant after the hidden layer
+    norm = (2 + error[0], 3 + error[1])
+    expected_beta = 2 * error[0] + g4 * 2 * norm[0]
+    expected_alpha = 2 * error[1] + g4 * (2 * norm[1] + 12)
+    assert float(bounds.beta[0, 1]) == pytest.approx(float(expected_beta), rel=1e-9)
+    assert float(bounds.alpha[0, 1]) == pytest.approx(float(expected_alpha), rel=1e-9)
+    assert Fraction(float(bounds.beta[0, 1])) >= expected_beta
+    assert Fraction(float(bounds.alpha[0, 1])) >= expected_alpha
+
+
+def test_explain_adds_up_to_the_slack() -> None:
+    network = NETWORKS["image"]
+    for name in PROFILES:
+        bounds = network.rounding(find_profile(name))
+        lines = bounds.explain(3.0).splitlines()
+        costs = [float(line.split()[-1]) for line in lines[1:]]
+        assert len(costs) == len(network.layers) + 1
+        worst = 2.0 * float((bounds.alpha + 3.0 * bounds.beta).max())
+        assert sum(costs[:-1]) == pytest.approx(costs[-1], rel=0.05)
+        assert costs[-1] == pytest.approx(worst, rel=0.02)
+
+
+def test_a_layer_that_states_no_rounding_is_refused() -> None:
+    class Half(FixedLayer):
+        kind = "half"
+
+        def forward(self, x: Tensor) -> Tensor:
+            return 0.5 * x
+
+    network = FrozenNetwork([Half(), Dense(torch.eye(2), torch.zeros(2))], (2,))
+    with pytest.raises(ValueError, match="Half states no rounding error"):
+        certify(network, torch.zeros(1, 2))
+
+
+def test_a_normalisation_behind_another_layer_is_refused() -> None:
+    layer = Normalize(torch.zeros(2), torch.ones(2))
+    network = FrozenNetwork([Flatten(), layer, Dense(torch.eye(2), torch.zeros(2))], (2,))
+    with pytest.raises(ValueError, match="must be the first layer, got one at position 1"):
+        certify(network, torch.zeros(1, 2))
