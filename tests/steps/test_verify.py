@@ -18,6 +18,7 @@ from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.models import build_model
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
 from unitmargin.solver_rows import read_searches
 from unitmargin.solvers import SOLVERS
@@ -274,6 +275,33 @@ def test_boxes_follow_the_data() -> None:
 
 def test_the_default_solver_is_known() -> None:
     assert set(step.DEFAULT_SOLVERS) <= set(SOLVERS)
+
+
+def test_the_rounding_attack_is_one_more_check(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: rounding_attack(f, x, p, 250))
+    _, passed = verify_run(folder, rounding=True)
+    content = json.loads(folder.checks_file.read_text())
+    assert passed
+    assert content["checks"][-1]["name"] == "rounding_attack"
+    assert content["checks"][-1]["value"] == 0.0
+
+
+def test_an_attack_that_breaks_nothing_naive_fails_the_check(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"naive": 30, "margin/L": 30, "sound": 30}
+    tame = RoundingAttack("float32", 30, counts, dict.fromkeys(counts, 0), ())
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(tame, profile=p))
+    message, passed = verify_run(folder, rounding=True)
+    assert not passed
+    assert "FAILED rounding_attack: no power" in message
+    wild = replace(tame, broken=counts, points=((7, torch.zeros(1)),))
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(wild, profile=p))
+    message, passed = verify_run(folder, rounding=True)
+    assert not passed
+    assert "float64: sample 7 broken" in message
 
 
 def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:

@@ -16,6 +16,8 @@ from unitmargin.checks import (
 )
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.rounding_attack import near_boundary, rounding_attack
 from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
@@ -33,6 +35,11 @@ UNIT_BOX = (0.0, 1.0)
 """Where pixels live; the box of the paper's tables."""
 
 BoxChoice = Literal["auto", "off", "only"]
+
+
+NEAR = 1e-2
+"""Distance from the boundary of the points that the rounding attack adds: above the slack of every
+profile on small networks, so that there are certificates to break."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,32 @@ def check_stored(
     return Check("stored_certificates", passed, value, RADIUS_AGREEMENT, detail)
 
 
+def check_rounding(frozen: FrozenNetwork, inputs: torch.Tensor) -> Check:
+    """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
+
+    Half the points lie near the boundary, where rounding decides; every profile is attacked that
+    holds the network's weights. The value is the number of broken sound certificates.
+    """
+    near = near_boundary(frozen, inputs, NEAR)
+    double = frozen.dtype == torch.float64
+    attacks = [
+        rounding_attack(frozen, points, name)
+        for name in PROFILES
+        for points in (inputs, near)
+        if name == "float64" or not double
+    ]
+    broken = sum(attack.broken["sound"] for attack in attacks)
+    weak = [attack.profile for attack in attacks[1::2] if not attack.has_power]
+    detail = "".join(
+        f"{attack.profile}: sample {attack.points[0][0]} broken; "
+        for attack in attacks
+        if broken and attack.points
+    )
+    if weak:
+        detail += f"no power: too few naive certificates broke under {', '.join(weak)}"
+    return Check("rounding_attack", not broken and not weak, float(broken), 0.0, detail)
+
+
 def check_searches(searches: Sequence[Search]) -> Check:
     """No point that a solver found lies strictly inside the certified radius of its sample.
 
@@ -170,6 +203,7 @@ def verify_run(
     solvers: Sequence[str] = DEFAULT_SOLVERS,
     n_samples: int | None = None,
     box: BoxChoice = "auto",
+    rounding: bool = False,
 ) -> tuple[str, bool]:
     """Check a run folder; the message, and whether every check passed.
 
@@ -179,6 +213,7 @@ def verify_run(
         n_samples: test samples to be attacked, spread evenly; default: the recipe's.
         box: "auto" searches without a box, and within [0, 1] where the data lie in it; "off"
             only without, "only" only within.
+        rounding: add the rounding attack, thousands of forward passes a sample.
 
     Raises:
         ValueError: an unknown solver, fewer than one sample, a box that the data leave.
@@ -205,6 +240,8 @@ def verify_run(
         for solver in solvers
     ]
     checks.append(check_searches(searches))
+    if rounding:
+        checks.append(check_rounding(frozen, inputs))
     write_searches(folder.solvers_file, searches)
     write_json(folder.checks_file, _content(checks, searches, len(inputs)))
     return _message(folder, checks, searches, len(inputs)), all(check.passed for check in checks)
