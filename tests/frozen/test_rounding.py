@@ -13,9 +13,15 @@ from unitmargin import UGNN, DenseUGNN, certify, freeze
 from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
 from unitmargin.fourier import CircularTransform
-from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
+from unitmargin.frozen.arithmetic import Affine, gamma
 from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
-from unitmargin.frozen.rounding import transform_error
+from unitmargin.frozen.rounding import (
+    SCALING_ROUNDINGS,
+    TABLE_ERROR,
+    TWIDDLE_ERROR,
+    transform_error,
+)
 
 USELESS = 1e-6
 """A bound so far above every error seen would claim nothing of use."""
@@ -285,3 +291,57 @@ def test_a_normalisation_behind_another_layer_is_refused() -> None:
     network = FrozenNetwork([Flatten(), layer, Dense(torch.eye(2), torch.zeros(2))], (2,))
     with pytest.raises(ValueError, match="must be the first layer, got one at position 1"):
         certify(network, torch.zeros(1, 2))
+
+
+def test_bounds_of_a_convolution_by_hand() -> None:
+    """Equations (9), (10) and (12) in float64 for one channel on a 2 x 2 map."""
+    layer = CircularConvolution(
+        torch.full((4, 1, 1), 2.0), torch.zeros(0, 2, 1, 1), torch.tensor([3.0]), (2, 2)
+    )
+    head = Dense(torch.tensor([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), torch.zeros(2))
+    profile = find_profile("float32")
+    rows = FrozenNetwork([layer, Flatten(), head], (1, 2, 2)).rounding(profile).layers
+    unit = profile.unit
+    eta = math.sqrt(8.0) * (TABLE_ERROR + unit) + gamma(4, unit) * 2.0  # || |B| || = 2
+    slope = eta * 2.0 + gamma(2, unit) * 2.0 * (1 + eta)
+    slope += gamma(4, unit) * (2.0 + slope)
+    constant = gamma(4, unit) * 6.0  # the bias's norm is 3 sqrt(4)
+    slope, constant = slope + eta * (2.0 + slope), constant + eta * (6.0 + constant)
+    assert rows[0].error.slope == pytest.approx(slope, rel=1e-9)
+    assert rows[0].error.constant == pytest.approx(constant, rel=1e-9)
+    assert rows[0].total.slope == pytest.approx(slope, rel=1e-9)
+
+
+def test_an_fft_pays_for_each_of_its_stages() -> None:
+    unit = 2.0**-24
+    stage = TWIDDLE_ERROR * unit + gamma(4, unit) * (math.sqrt(2.0) + TWIDDLE_ERROR * unit)
+    total = 9 * stage  # 16 x 16: four stages a side and one for real input
+    expected = total / (1 - total) + gamma(SCALING_ROUNDINGS, unit)
+    assert transform_error(CircularTransform((16, 16)), unit) == pytest.approx(expected, rel=1e-12)
+    assert transform_error(CircularTransform((9, 10)), unit) > 0
+
+
+def test_convolutions_in_float64_round_their_output() -> None:
+    network, profile = NETWORKS["image"], find_profile("float32-blocked")
+    row = network.rounding(profile).layers[1]
+    assert row.kind == "circular_convolution"
+    assert row.error.slope >= profile.unit * row.norm
+    assert row.error.slope <= 1.01 * profile.unit * row.norm
+
+
+def test_the_normalisation_pays_two_roundings() -> None:
+    network, profile = NETWORKS["image"], find_profile("float32")
+    assert network.rounding(profile).layers[0].error == Affine(slope=gamma(2, profile.unit))
+
+
+@pytest.mark.parametrize("key", NETWORKS)
+@pytest.mark.parametrize("name", PROFILES)
+def test_norms_cover_the_activations(key: str, name: str) -> None:
+    network, profile = NETWORKS[key], find_profile(name)
+    bounds = network.rounding(profile)
+    z = torch.randn(200, *network.in_shape).to(profile.dtype)
+    norms = network.input_norms(z)
+    for layer, row in zip(network.deployed(profile).layers[:-1], bounds.layers, strict=False):
+        z = layer(z)
+        allowed = row.output.constant + row.output.slope * norms
+        assert bool((z.double().flatten(1).norm(dim=1) <= allowed).all())

@@ -3,6 +3,7 @@
 The truth of small matrices is exact: ``sigma I - W^T W`` is positive semidefinite in rationals.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -14,6 +15,8 @@ from unitmargin.fixed import Normalize
 from unitmargin.frozen import CircularConvolution, Dense
 from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.spectral import (
+    _cholesky_bound,
+    _residual_bound,
     absolute_norm_bound,
     layer_constants,
     norm_bound,
@@ -215,3 +218,19 @@ def test_gamma_needs_room() -> None:
     assert gamma(1) > 2.0**-53
     with pytest.raises(ValueError, match="must be below 1"):
         gamma(2**24, 2.0**-24)
+
+
+@pytest.mark.parametrize("bound", [_residual_bound, _cholesky_bound])
+def test_the_error_of_the_gram_matrix_is_paid_for(bound: Callable[..., Tensor]) -> None:
+    gram = torch.eye(3, dtype=torch.float64)[None]
+    none, some = torch.zeros(1).double(), torch.ones(1).double()
+    factor = 2.0 if bound is _cholesky_bound else 1.0
+    assert float(bound(gram, some) - bound(gram, none)) == pytest.approx(factor, rel=1e-9)
+
+
+def test_a_guess_that_is_too_small_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An eigenvalue solver that is wrong by 1 % costs attempts, never soundness."""
+    exact = torch.linalg.eigvalsh
+    monkeypatch.setattr(torch.linalg, "eigvalsh", lambda gram: 0.99 * exact(gram))
+    matrix = torch.randn(5, 7, dtype=torch.float64)
+    assert is_upper_bound(spectral_norm_bound(matrix[None]), matrix)
