@@ -53,7 +53,7 @@ MUTANTS = [
            "constants.norm + error) * UP\n    return Layer",
            "frozen/test_rounding.py::test_norms_cover_the_activations"),
     Mutant("earlier errors", ROUNDING, "total * own.norm + row.error", "row.error",
-           "frozen/test_rounding.py::test_t15_a_large_hidden_bias_is_paid_for"),
+           "frozen/test_rounding.py::test_errors_of_all_layers_add_up"),
     Mutant("first transform", ROUNDING,
            "incoming * (turn * constants.norm) +", "", CONVOLUTION),
     Mutant("products of a convolution", ROUNDING,

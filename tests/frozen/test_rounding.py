@@ -345,3 +345,14 @@ def test_norms_cover_the_activations(key: str, name: str) -> None:
         z = layer(z)
         allowed = row.output.constant + row.output.slope * norms
         assert bool((z.double().flatten(1).norm(dim=1) <= allowed).all())
+
+
+def test_errors_of_all_layers_add_up() -> None:
+    """Each layer of norm 2 doubles the errors made before it."""
+    layers = [Dense(2.0 * torch.eye(3), torch.ones(3)) for _ in range(3)]
+    head = Dense(torch.eye(3), torch.zeros(3))
+    rows = FrozenNetwork([*layers, head], (3,)).rounding(find_profile("float32")).layers
+    expected = 4.0 * rows[0].error.slope + 2.0 * rows[1].error.slope + rows[2].error.slope
+    assert rows[2].total.slope == pytest.approx(expected, rel=1e-9)
+    expected = 4.0 * rows[0].error.constant + 2.0 * rows[1].error.constant + rows[2].error.constant
+    assert rows[2].total.constant == pytest.approx(expected, rel=1e-9)
