@@ -24,11 +24,12 @@ class Mutant(NamedTuple):
 
 BY_HAND = "frozen/test_rounding.py::test_bounds_of_one_layer_by_hand"
 CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
-FFT = "frozen/test_rounding.py::test_an_fft_pays_for_each_of_its_stages"
+FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
 SLACK = "test_certificates.py::test_the_slack_is_subtracted_before_the_division"
 GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
 RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
 ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
+TRANSFORMS = "frozen/transforms.py"
 
 MUTANTS = [
     Mutant("head bias", ROUNDING, "incoming.constant + bias_sums", "incoming.constant", BY_HAND),
@@ -59,16 +60,22 @@ MUTANTS = [
     Mutant("products of a convolution", ROUNDING,
            "turned * (sums * constants.absolute)", "Affine()", CONVOLUTION),
     Mutant("bias of a convolution", ROUNDING,
-           "(product + Affine(constants.bias)) * gamma(4, unit)", "Affine()", CONVOLUTION),
+           "Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)", "Affine()",
+           CONVOLUTION),
+    Mutant("roundings of the bias of a convolution", ROUNDING,
+           "BIAS_ROUNDINGS = 3", "BIAS_ROUNDINGS = 1", CONVOLUTION),
+    Mutant("difference of the complex products", ROUNDING,
+           "gamma(length + 1, unit)  #", "gamma(length, unit)  #", CONVOLUTION),
     Mutant("second transform", ROUNDING, "error + summed * turn", "error", CONVOLUTION),
-    Mutant("table of the transform", ROUNDING,
+    Mutant("table of the transform", TRANSFORMS,
            "math.sqrt(2.0 * pixels) * stored + ", "", CONVOLUTION),
-    Mutant("stage for real input", ROUNDING,
+    Mutant("stage for real input", TRANSFORMS,
            "*_primes(transform.map_size[1]), 2]", "*_primes(transform.map_size[1])]", FFT),
-    Mutant("scaling of the FFT", ROUNDING,
+    Mutant("scaling of the FFT", TRANSFORMS,
            " + gamma(SCALING_ROUNDINGS, unit)", "", FFT),
-    Mutant("output of a float64 convolution", ROUNDING, "if wide:", "if False:",
-           "frozen/test_rounding.py::test_convolutions_in_float64_round_their_output"),
+    Mutant("output of a float64 layer", ROUNDING, "return output * profile.unit",
+           "return Affine()",
+           "frozen/test_rounding.py::test_layers_in_float64_round_their_output"),
     Mutant("normalisation", ROUNDING,
            "Affine(slope=gamma(2, profile.unit))", "Affine()",
            "frozen/test_rounding.py::test_the_normalisation_pays_two_roundings"),

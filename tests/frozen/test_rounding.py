@@ -1,27 +1,19 @@
-"""T3, T4 and T14: what is exact, and errors that stay below their bounds, layer by layer."""
+"""T3 and T4: what is exact, and errors that stay below their bounds, layer by layer."""
 
 import math
 from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
 from unitmargin import UGNN, DenseUGNN, certify, freeze
 from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
-from unitmargin.fourier import CircularTransform
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
 from unitmargin.frozen.arithmetic import Affine, gamma
 from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
-from unitmargin.frozen.rounding import (
-    SCALING_ROUNDINGS,
-    TABLE_ERROR,
-    TWIDDLE_ERROR,
-    transform_error,
-)
+from unitmargin.frozen.transforms import TABLE_ERROR
 
 USELESS = 1e-6
 """A bound so far above every error seen would claim nothing of use."""
@@ -35,7 +27,8 @@ EXACT_LAYERS = [Abs(), MaxMin(), OPLU(), GroupSort(4), MaxPool(2), PixelUnshuffl
 def test_t3_moving_and_comparing_is_exact(
     layer: FixedLayer, dtype: torch.dtype, layout: torch.memory_format
 ) -> None:
-    x = (torch.randn(100, 8, 10, 10) * 10.0 ** torch.randint(-4, 4, (100, 8, 10, 10))).to(dtype)
+    shape = (1250, 8, 10, 10)  # a million numbers
+    x = (torch.randn(shape) * 10.0 ** torch.randint(-4, 4, shape)).to(dtype)
     x = x.contiguous(memory_format=layout)
     assert torch.equal(layer(x).double(), layer(x.double()))
     assert layer.rounding(2.0**-24) == 0.0
@@ -67,15 +60,18 @@ def pair_errors(network: FrozenNetwork, profile: Profile, x: Tensor) -> Tensor:
     return ratios
 
 
+@pytest.mark.parametrize("repeats", [1, pytest.param(100, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", ["float32", "float32-blocked"])
 @pytest.mark.parametrize("key", NETWORKS)
-def test_t4_pair_errors_stay_below_their_bound(key: str, name: str, scale: float) -> None:
+def test_t4_pair_errors_stay_below_their_bound(
+    key: str, name: str, scale: float, repeats: int
+) -> None:
+    """100,800 evaluations in all, a hundred times as many nightly."""
     network, profile = NETWORKS[key], find_profile(name)
-    x = scale * torch.randn(500, *network.in_shape)
-    ratios = pair_errors(network, profile, x)
-    assert ratios.max() < 1
-    assert ratios.max() > USELESS
+    for _ in range(repeats * {"image": 7, "vector": 49}[key]):
+        ratios = pair_errors(network, profile, scale * torch.randn(300, *network.in_shape))
+        assert USELESS < ratios.max() < 1
 
 
 @pytest.mark.parametrize("name", ["float32", "float32-blocked"])
@@ -131,79 +127,6 @@ def test_t4_one_dot_product_reaches_a_good_share_of_its_bound() -> None:
     allowed = float(bounds.alpha[0, 1] + bounds.beta[0, 1] * network.input_norms(x)[0])
     assert lost == terms - 1
     assert 0.1 * allowed / terms**0.5 <= lost <= allowed
-
-
-@pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 8), (3, 5), (16, 16), (9, 10), (32, 32)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_t4_transforms_stay_below_their_bound(size: tuple[int, int], dtype: torch.dtype) -> None:
-    transform = CircularTransform(size).to(dtype)
-    unit = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}[dtype]
-    bound = transform_error(transform, unit)
-    matrix = CircularTransform(size).matrix()
-    x = torch.randn(20, 1, *size, dtype=dtype)
-    x[0, 0, 0, 0] = 1e5
-    real, pairs = transform.analyse(x)
-    found = torch.cat((real, pairs.flatten(0, 1))).squeeze(2).mT.double()
-    exact = x.double().flatten(1) @ matrix.mT
-    ratio = (found - exact).norm(dim=1) / (bound * x.double().flatten(1).norm(dim=1))
-    assert ratio.max() < 1
-    back = transform.synthesise(real, pairs).double().flatten(1)
-    expected = found @ matrix
-    ratio = (back - expected).norm(dim=1) / (bound * found.norm(dim=1))
-    assert ratio.max() < 1
-
-
-# --- T14: laws ---------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10_000))
-def test_t14_the_radius_is_below_the_margin_over_the_constant(seed: int) -> None:
-    network = NETWORKS["vector"]
-    x = torch.randn(50, 200, generator=torch.Generator().manual_seed(seed))
-    for name in PROFILES:
-        found = certify(network, x, name)
-        pair = network.pair_constants()[found.label, found.runner_up]
-        assert bool((found.radius <= (found.margin - found.slack).clamp_min(0) / pair).all())
-
-
-def test_t14_radii_fall_with_the_unit_roundoff_and_the_length_of_sums() -> None:
-    x = torch.randn(50, 200)
-    radii = [certify(NETWORKS["vector"], x, name).radius for name in PROFILES]
-    slacks = [certify(NETWORKS["vector"], x, name).slack for name in PROFILES]
-    assert bool((radii[0] > radii[1]).all() and (radii[1] > radii[2]).all())
-    assert bool((slacks[0] < slacks[1]).all() and (slacks[1] < slacks[2]).all())
-
-
-@pytest.mark.parametrize("exponent", [-20, -3, 5, 40])
-def test_t14_scaling_the_logits_by_a_power_of_two_changes_no_radius(exponent: int) -> None:
-    network = NETWORKS["vector"]
-    head = Dense(2.0**exponent * network.head.weight, 2.0**exponent * network.head.bias)
-    scaled = FrozenNetwork([*network.features(), head], network.in_shape)
-    x = torch.randn(20, 200)
-    for name in PROFILES:
-        one, other = certify(network, x, name), certify(scaled, x, name)
-        assert (one.radius - other.radius).abs().max() <= 1e-12
-        assert (2.0**exponent * one.slack / other.slack - 1).abs().max() <= 1e-9
-
-
-def slack(network: FrozenNetwork, x: Tensor, name: str = "float32") -> float:
-    return float(certify(network, x, name).slack[0])
-
-
-def affine(weight: Tensor, bias: Tensor, hidden_bias: float = 0.0) -> FrozenNetwork:
-    features = weight.shape[1]
-    hidden = Dense(torch.eye(features), torch.full((features,), hidden_bias))
-    return FrozenNetwork([hidden, Dense(weight, bias)], (features,))
-
-
-def test_t14_slack_grows_with_norm_bias_and_width() -> None:
-    weight, x = torch.randn(2, 10), torch.randn(1, 10)
-    plain = affine(weight, torch.zeros(2))
-    assert slack(plain, 2.0 * x) > 1.9 * slack(plain, x)
-    assert slack(affine(weight, torch.ones(2)), x) > slack(plain, x)
-    assert slack(affine(weight, torch.zeros(2), 3.0), x) > slack(plain, x)
-    wide = affine(torch.cat((weight, torch.zeros(2, 90)), 1), torch.zeros(2))
-    assert slack(wide, torch.cat((x, torch.zeros(1, 90)), 1)) > 5 * slack(plain, x)
 
 
 # --- Every term counts: T15 at the level of the bound -------------------------------------------
@@ -304,7 +227,6 @@ def test_bounds_of_a_convolution_by_hand() -> None:
     unit = profile.unit
     eta = math.sqrt(8.0) * (TABLE_ERROR + unit) + gamma(4, unit) * 2.0  # || |B| || = 2
     slope = eta * 2.0 + gamma(2, unit) * 2.0 * (1 + eta)
-    slope += gamma(4, unit) * (2.0 + slope)
     constant = gamma(4, unit) * 6.0  # the bias's norm is 3 sqrt(4)
     slope, constant = slope + eta * (2.0 + slope), constant + eta * (6.0 + constant)
     assert rows[0].error.slope == pytest.approx(slope, rel=1e-9)
@@ -312,21 +234,14 @@ def test_bounds_of_a_convolution_by_hand() -> None:
     assert rows[0].total.slope == pytest.approx(slope, rel=1e-9)
 
 
-def test_an_fft_pays_for_each_of_its_stages() -> None:
-    unit = 2.0**-24
-    stage = TWIDDLE_ERROR * unit + gamma(4, unit) * (math.sqrt(2.0) + TWIDDLE_ERROR * unit)
-    total = 9 * stage  # 16 x 16: four stages a side and one for real input
-    expected = total / (1 - total) + gamma(SCALING_ROUNDINGS, unit)
-    assert transform_error(CircularTransform((16, 16)), unit) == pytest.approx(expected, rel=1e-12)
-    assert transform_error(CircularTransform((9, 10)), unit) > 0
-
-
-def test_convolutions_in_float64_round_their_output() -> None:
+def test_layers_in_float64_round_their_output() -> None:
+    """One float32 rounding, and less than that again for all float64 ones."""
     network, profile = NETWORKS["image"], find_profile("float32-blocked")
-    row = network.rounding(profile).layers[1]
-    assert row.kind == "circular_convolution"
-    assert row.error.slope >= profile.unit * row.norm
-    assert row.error.slope <= 1.01 * profile.unit * row.norm
+    rows, wide = network.rounding(profile).layers, network.deployed(profile).layers
+    found = [row for row, layer in zip(rows, wide, strict=True) if "Wide" in type(layer).__name__]
+    assert {row.kind for row in found} == {"circular_convolution", "dense"}
+    for row in found:
+        assert profile.unit * row.norm <= row.error.slope <= 2.1 * profile.unit * row.norm
 
 
 def test_the_normalisation_pays_two_roundings() -> None:

@@ -68,7 +68,7 @@ def random_matrix(index: int, generator: torch.Generator) -> Tensor:
     return matrix.to((torch.float64, torch.float32, torch.bfloat16)[index % 3])
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(20_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [1600, pytest.param(20_000, marks=pytest.mark.nightly)])
 def test_t1_bounds_of_random_matrices_hold_exactly(count: int) -> None:
     generator = torch.Generator().manual_seed(1)
     for index in range(count):

@@ -74,6 +74,17 @@ def test_a_frozen_network_keeps_every_promise(dtype: torch.dtype) -> None:
         assert failed(frozen, torch.randn(64, *shape)) == []
 
 
+def scale_constants(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """Make every Lipschitz constant wrong by a factor, wherever it is asked for."""
+    original = FrozenNetwork.rounding
+
+    def scaled(network: FrozenNetwork, profile: Profile) -> RoundingBounds:
+        bounds = original(network, profile)
+        return replace(bounds, lipschitz=factor * bounds.lipschitz)
+
+    monkeypatch.setattr(FrozenNetwork, "rounding", scaled)
+
+
 def scale_head(frozen: FrozenNetwork) -> None:
     frozen.head.weight.mul_(1.01)
 
@@ -107,13 +118,7 @@ def test_one_per_cent_is_noticed(
 def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates 1 % too large are contradicted by a point, and the sample is named."""
     truth = unit_affine()
-    original = FrozenNetwork.rounding
-
-    def smaller(network: FrozenNetwork, profile: Profile) -> RoundingBounds:
-        bounds = original(network, profile)
-        return replace(bounds, lipschitz=0.99 * bounds.lipschitz)
-
-    monkeypatch.setattr(FrozenNetwork, "rounding", smaller)
+    scale_constants(monkeypatch, 0.99)
     check = check_closed_form(truth.network, truth.inputs)
     assert not check.passed
     assert check.value == pytest.approx(0.99, abs=1e-6)
@@ -128,8 +133,7 @@ def test_solvers_contradict_certificates_that_are_too_large(
 ) -> None:
     """Radii 1 % beyond the true distance of an affine network are found out, and named."""
     truth = unit_affine()
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: factor * original(self))
+    scale_constants(monkeypatch, factor)
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
     search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
@@ -211,8 +215,7 @@ def test_claims_that_are_too_large_fail_the_run(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Constants of half their size double every radius, in the file and in the solver's bounds."""
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.5 * original(self))
+    scale_constants(monkeypatch, 0.5)
     certify_run(folder)
     message, passed = verify_run(folder)
     assert not passed

@@ -1,4 +1,7 @@
-"""Layers of the ``float32-blocked`` profile: float32 weights, sums in an order the library owns."""
+"""Layers of the ``float32-blocked`` profile: sums in an order the library owns, or in float64.
+
+Inputs, outputs and what is stored between the layers are float32 everywhere.
+"""
 
 import math
 
@@ -6,8 +9,26 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.fixed import FixedLayer
 from unitmargin.fourier import join_products
 from unitmargin.frozen.layers import CircularConvolution, Dense
+
+WIDE_CHANNELS = 256
+"""Convolutions of small maps with up to this many channels run in float64: on two CPU cores that
+costs a fifth of a whole float32 pass at 48 and 192 channels, and their float32 transforms and sums
+would have half of the slack of all layers (docs/results.md)."""
+
+
+def blocked_layer(layer: FixedLayer, chunk: int) -> FixedLayer:
+    """A hidden layer as ``float32-blocked`` evaluates it.
+
+    Dense layers run in float64, and so do convolutions of small maps up to ``WIDE_CHANNELS``; other
+    convolutions sum by chunks.
+    """
+    if isinstance(layer, CircularConvolution):
+        wide = layer.transform.by_matrix and layer.real.shape[2] <= WIDE_CHANNELS
+        return WideConvolution(layer) if wide else BlockedConvolution(layer, chunk)
+    return WideDense(layer) if isinstance(layer, Dense) else layer
 
 
 def blocked_product(
@@ -27,7 +48,7 @@ def blocked_product(
 
 
 class BlockedDense(Dense):
-    """A dense layer whose long dot products are summed by chunks."""
+    """A dense layer whose long dot products are summed by chunks: the head of the profile."""
 
     def __init__(self, layer: Dense, chunk: int) -> None:
         super().__init__(layer.weight, layer.bias)
@@ -39,7 +60,7 @@ class BlockedDense(Dense):
 
 
 class BlockedConvolution(CircularConvolution):
-    """A circular convolution whose sums over channels run by chunks."""
+    """A circular convolution whose sums over channels run by chunks; the bias comes after them."""
 
     def __init__(self, layer: CircularConvolution, chunk: int) -> None:
         super().__init__(layer.real, layer.pairs, layer.bias, layer.transform.map_size)
@@ -53,6 +74,16 @@ class BlockedConvolution(CircularConvolution):
             waves = blocked_product(real, self.real, self.chunk)
             waves[0] += self.bias * math.sqrt(self.transform.n_pixels)
             return self.transform.synthesise(waves, join_products(four))
+
+
+class WideDense(Dense):
+    """A dense layer evaluated in float64; input and output keep the type they come in."""
+
+    def __init__(self, layer: Dense) -> None:
+        super().__init__(layer.weight.double(), layer.bias.double())
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        return super().forward(x.double()).to(x.dtype)
 
 
 class WideConvolution(CircularConvolution):

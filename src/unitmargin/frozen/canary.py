@@ -1,6 +1,7 @@
 """A canary: does this machine multiply and transform as exactly as the bounds assume?"""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -8,7 +9,7 @@ from torch import Tensor
 from unitmargin.fourier import CircularTransform
 from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.profiles import Profile, ProfileError
-from unitmargin.frozen.rounding import transform_error
+from unitmargin.frozen.transforms import transform_error
 
 LENGTH = 1024
 """Terms of the probe's dot products: long enough for a reduced precision to show."""
@@ -24,18 +25,19 @@ MAP = (16, 16)
 
 
 def check_arithmetic(profile: Profile, device: torch.device) -> None:
-    """Compare one matrix product and one Fourier transform with exact sums.
+    """Compare a matrix product, a stack of products and a Fourier transform with exact sums.
 
     Raises:
         ProfileError: an error above the bound that the certificates rest on.
     """
-    product = _product_ratio(profile, device)
-    if not product <= 1.0:
-        raise ProfileError(
-            f"profile {profile.name} needs standard dot products, but a matrix product on {device} "
-            f"was wrong by {product:.3g} times their bound; look for reduced precision or fast "
-            "matrix products in the linear algebra library's settings"
-        )
+    for name, multiply in PRODUCTS.items():
+        product = _product_ratio(multiply, profile, device)
+        if not product <= 1.0:
+            raise ProfileError(
+                f"profile {profile.name} needs standard dot products, but a {name} on {device} was "
+                f"wrong by {product:.3g} times its bound; look for reduced precision or fast "
+                "matrix products in the linear algebra library's settings"
+            )
     transform = _transform_ratio(profile, device)
     if not transform <= 1.0:
         raise ProfileError(
@@ -53,17 +55,37 @@ def _probe(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     return values.reshape(shape).to(dtype)
 
 
-def _product_ratio(profile: Profile, device: torch.device) -> float:
+def _dense(left: Tensor, right: Tensor) -> Tensor:
+    return torch.nn.functional.linear(left, right)
+
+
+def _stacked(left: Tensor, right: Tensor) -> Tensor:
+    """The second of two products with a bias of zero, as convolutions call them."""
+    bias = left.new_zeros(2, 1, len(right))
+    stack = torch.stack((right, right)).mT
+    return torch.baddbmm(bias, torch.stack((left, left)), stack)[1]
+
+
+PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "matrix product": _dense,
+    "stack of products": _stacked,
+}
+"""Ways in which layers multiply: ``left @ right.mT``."""
+
+
+def _product_ratio(
+    multiply: Callable[[Tensor, Tensor], Tensor], profile: Profile, device: torch.device
+) -> float:
     """Largest error of an entry over its bound; sums are compared with ``math.fsum``."""
     left = _probe((ROWS, LENGTH), profile.dtype)
     right = _probe((ROWS + 1, LENGTH), profile.dtype)[1:]
-    computed = torch.nn.functional.linear(left.to(device), right.to(device)).cpu()
+    computed = multiply(left.to(device), right.to(device)).cpu()
     worst = 0.0
     for i, row in enumerate(left.double()):
         for j, column in enumerate(right.double()):
             terms = (row * column).tolist()
             size = math.fsum(map(abs, terms))
-            bound = (gamma(LENGTH, profile.unit) + gamma(1)) * size
+            bound = (gamma(LENGTH + 1, profile.unit) + gamma(1)) * size
             worst = max(worst, abs(math.fsum([*terms, -float(computed[i, j])])) / bound)
     return worst
 

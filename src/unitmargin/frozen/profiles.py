@@ -12,12 +12,12 @@ import torch
 
 from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
-from unitmargin.frozen.blocked import BlockedConvolution, BlockedDense, WideConvolution
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.blocked import BlockedDense, blocked_layer
+from unitmargin.frozen.layers import Dense
 
-CHUNK = 48
-"""Products a dot product of ``float32-blocked`` sums before it meets another: the slack falls with
-it, and shorter products cost more time than their sums."""
+CHUNK = 32
+"""Products a float32 dot product of ``float32-blocked`` sums before it meets another: the slack
+falls with it, and shorter products take longer than sums in float64."""
 
 
 class ProfileError(RuntimeError):
@@ -50,7 +50,7 @@ class Profile:
         return self.chunk + math.ceil(math.log2(-(-n // self.chunk)))
 
     def deploy(self, layers: Sequence[FixedLayer]) -> list[FixedLayer]:
-        """Copies of the layers as this profile evaluates them.
+        """Copies of the layers, the last of which is the head, as this profile evaluates them.
 
         Raises:
             ValueError: a stored number is no number of the profile's type.
@@ -63,18 +63,15 @@ class Profile:
                         f"tensor {name} of layer {index} in {tensor.dtype}; freeze the network "
                         f"with dtype={self.dtype}, or use the profile float64"
                     )
-        return [self._deploy_one(copy.deepcopy(layer).to(self.dtype)) for layer in layers]
-
-    def _deploy_one(self, layer: FixedLayer) -> FixedLayer:
+        copies = [copy.deepcopy(layer).to(self.dtype) for layer in layers]
         if self.chunk is None:
-            return layer
-        if isinstance(layer, CircularConvolution):
-            if layer.real.shape[2] <= self.chunk:  # cheap layers whose sums are short already
-                return WideConvolution(layer)
-            return BlockedConvolution(layer, self.chunk)
-        if isinstance(layer, Dense) and layer.weight.shape[1] > self.chunk:
-            return BlockedDense(layer, self.chunk)
-        return layer
+            return copies
+        head = copies[-1]
+        assert isinstance(head, Dense)  # checked by the network
+        return [
+            *(blocked_layer(layer, self.chunk) for layer in copies[:-1]),
+            BlockedDense(head, self.chunk),
+        ]
 
 
 PROFILES = {

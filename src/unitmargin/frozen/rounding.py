@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.fourier import CircularTransform
 from unitmargin.frozen.arithmetic import (
     LARGEST_SAFE,
     SMALLEST_NORMAL,
@@ -20,25 +19,18 @@ from unitmargin.frozen.arithmetic import (
     Affine,
     gamma,
 )
-from unitmargin.frozen.blocked import WideConvolution
+from unitmargin.frozen.blocked import WideConvolution, WideDense
 from unitmargin.frozen.layers import CircularConvolution, Dense
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.spectral import (
     LayerConstants,
-    absolute_norm_bound,
     pair_distance_bounds,
 )
+from unitmargin.frozen.transforms import transform_error
 
-TABLE_ERROR = 2.0**-47
-"""Absolute error of a cosine of the Fourier tables: 50 units for its angle, 2 for the function, 5
-for its scale, and the rest to spare."""
-
-TWIDDLE_ERROR = 2.0
-"""Error of a twiddle factor of an FFT, in unit roundoffs."""
-
-SCALING_ROUNDINGS = 8
-"""Roundings of the constant factors around an FFT: two factors, each rounded itself, both ways."""
-
+BIAS_ROUNDINGS = 3
+"""Roundings of a convolution's bias beside those of the sum it joins: the root of the number of
+pixels, its product with the bias, and one addition."""
 
 HEAD_ROUNDINGS = 3
 """Roundings of a logit beside those of its dot product: the bias, and the difference of two."""
@@ -82,64 +74,51 @@ def layer_rounding(
 def _dense(
     layer: Dense, constants: LayerConstants, incoming: Affine, profile: Profile
 ) -> tuple[Affine, Affine]:
-    """(8): one dot product and one bias an output."""
+    """(8): one dot product and one bias an output, in any order."""
+    wide = isinstance(layer, WideDense)
     outputs, inputs = layer.weight.shape
     terms = incoming * constants.absolute + Affine(constants.bias)
-    error = terms * gamma(profile.length(inputs) + 1, profile.unit)
+    if wide:
+        error = terms * gamma(inputs + 1)
+        error = error + _narrowed(incoming, constants, error, profile)
+    else:
+        error = terms * gamma(profile.length(inputs) + 1, profile.unit)
     return error + _underflow(inputs, outputs, profile), terms
 
 
 def _convolution(
     layer: CircularConvolution, constants: LayerConstants, incoming: Affine, profile: Profile
 ) -> tuple[Affine, Affine]:
-    """(9): transform, one product a frequency, bias, inverse transform."""
+    """(9): transform, one product a frequency with the bias in it or after it, transform back."""
     wide = isinstance(layer, WideConvolution)
-    unit = WIDE if wide else profile.unit
     outputs, inputs = layer.real.shape[1:]
+    unit, length = (WIDE, inputs) if wide else (profile.unit, profile.length(inputs))
     turn = transform_error(layer.transform, unit)
     turned = incoming * (1.0 + turn)
-    sums = gamma(profile.length(inputs) + 1, unit)  # one more: Re Re - Im Im
+    sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
     error = incoming * (turn * constants.norm) + turned * (sums * constants.absolute)
-    product = incoming * constants.norm + error
-    error = error + (product + Affine(constants.bias)) * gamma(4, unit)
+    error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
     summed = incoming * constants.norm + Affine(constants.bias) + error
     error = error + summed * turn
-    if wide:  # the output is rounded to the profile's type
-        error = error + (summed + error) * profile.unit
+    if wide:
+        error = error + _narrowed(incoming, constants, error, profile)
     pixels = layer.transform.n_pixels
     error = error + _underflow(pixels * (inputs + pixels), pixels * outputs, profile)
     largest = (turned * constants.absolute + Affine(constants.bias) + summed) * float(pixels)
     return error, largest
 
 
+def _narrowed(
+    incoming: Affine, constants: LayerConstants, error: Affine, profile: Profile
+) -> Affine:
+    """Rounding of a float64 output to the profile's type."""
+    output = incoming * constants.norm + Affine(constants.bias) + error
+    return output * profile.unit
+
+
 def _underflow(operations: int, outputs: int, profile: Profile) -> Affine:
     """Norm of what underflow or flushing may cost all outputs of a layer."""
     return Affine(3.0 * (operations + 4) * SMALLEST_NORMAL[profile.dtype] * math.sqrt(outputs))
-
-
-def transform_error(transform: CircularTransform, unit: float) -> float:
-    r"""Relative error of ``analyse`` or ``synthesise`` in the 2-norm: (10) by matrix, (11) by FFT.
-
-    The FFT is assumed to be of the Cooley-Tukey kind (Higham, theorem 24.2, for any prime radix),
-    with one stage more for real input; the canary measures it.
-    """
-    pixels = transform.n_pixels
-    if transform.by_matrix:
-        table = absolute_norm_bound(transform.basis[None])
-        stored = TABLE_ERROR + (unit if unit > WIDE else 0.0)
-        return math.sqrt(2.0 * pixels) * stored + gamma(pixels, unit) * table
-    stages = [*_primes(transform.map_size[0]), *_primes(transform.map_size[1]), 2]
-    total = sum(
-        TWIDDLE_ERROR * unit + gamma(radix + 2, unit) * (math.sqrt(radix) + TWIDDLE_ERROR * unit)
-        for radix in stages
-    )
-    return total / (1.0 - total) + gamma(SCALING_ROUNDINGS, unit)
-
-
-def _primes(number: int) -> list[int]:
-    """Prime factors, with multiplicity."""
-    factor = next((k for k in range(2, int(number**0.5) + 1) if number % k == 0), number)
-    return [] if number == 1 else [factor, *_primes(number // factor)]
 
 
 @dataclass(frozen=True)
