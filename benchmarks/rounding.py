@@ -2,11 +2,12 @@
 
     python benchmarks/rounding.py RUN --state FILE --samples 500
 
-Each point of the test data (then of the training data) is attacked where it is, and moved to
-``--near`` from the boundary. Weights are rounded to float16 and bfloat16 and evaluated by the
-profiles that hold them. Results of ten points at a time are added to ``--state`` when they are
-made, and not made again: the command can be stopped and started at will. Exit status 1 if a sound
-certificate broke.
+Each point of the test data (then of the training data) is attacked where it is, and moved to each
+distance ``--near`` from the boundary: far enough for sound certificates, and so near that the
+network is linear up to the boundary, where rounding alone decides. Weights are rounded to float16
+and bfloat16 and evaluated by the profiles that hold them. Results of ten points at a time are added
+to ``--state`` when they are made, and not made again: the command can be stopped and started at
+will. Exit status 1 if a sound certificate broke.
 """
 
 import argparse
@@ -27,25 +28,24 @@ from unitmargin.runs import RunFolder, open_dataset, provenance, write_json
 
 BATCH = 10
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-PLACES = ("test", "near")
 
 
 class Case(NamedTuple):
-    """One row of the table."""
+    """One row of the table; ``near`` is 0 for points where they are."""
 
     weights: str
     profile: str
-    place: str
+    near: float
 
     def __str__(self) -> str:
-        return " ".join(self)
+        return f"{self.weights} {self.profile} {self.near:g}"
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Case]:
     for weights in arguments.weights:
         for profile in arguments.profiles:
-            for place in arguments.places:
-                yield Case(weights, profile, place)
+            for near in arguments.near:
+                yield Case(weights, profile, near)
 
 
 def load_points(run: RunFolder, data: Path | None, samples: int) -> Tensor:
@@ -60,11 +60,13 @@ def load_points(run: RunFolder, data: Path | None, samples: int) -> Tensor:
     return torch.cat((test, dataset.train.batch(dataset.train.spread(missing))[0]))
 
 
-def attack(network: FrozenNetwork, case: Case, points: Tensor, seed: int, arguments: Any) -> Any:
+def attack(
+    network: FrozenNetwork, case: Case, points: Tensor, seed: int, candidates: int
+) -> dict[str, Any]:
     """Counts of one batch."""
     start = time.process_time()
-    inputs = near_boundary(network, points, arguments.near) if case.place == "near" else points
-    found = rounding_attack(network, inputs, case.profile, arguments.candidates, seed)
+    inputs = near_boundary(network, points, case.near) if case.near else points
+    found = rounding_attack(network, inputs, case.profile, candidates, seed)
     seconds = time.process_time() - start
     return {"samples": len(points), "issued": found.issued, "broken": found.broken,
             "seconds": seconds}  # fmt: skip
@@ -73,7 +75,7 @@ def attack(network: FrozenNetwork, case: Case, points: Tensor, seed: int, argume
 def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """All batches of all cases, those of the state as they are."""
     run = RunFolder(arguments.run)
-    about = {"candidates": arguments.candidates, "near": arguments.near, "run": run.path.name}
+    about = {"candidates": arguments.candidates, "samples": arguments.samples, "run": run.path.name}
     state: dict[str, Any] = about | {"cases": {}}
     if arguments.state.exists():
         state = json.loads(arguments.state.read_text())
@@ -85,7 +87,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
         batches = state["cases"].setdefault(str(case), {})
         for index, some in enumerate(points):
             if str(index) not in batches:
-                batches[str(index)] = attack(network, case, some, index, arguments)
+                batches[str(index)] = attack(network, case, some, index, arguments.candidates)
                 write_json(arguments.state, state | provenance())
         print(markdown_row(case, batches.values()), flush=True)
     return {str(case): state["cases"][str(case)] for case in cases(arguments)}
@@ -100,7 +102,8 @@ def markdown_row(case: Case, batches: Any) -> str:
         for name in RADII
     ]
     weak = sum(batch["broken"]["naive"] for batch in batches) < POWER * total
-    cells = [case.weights, f"`{case.profile}`", case.place, *shares, f"{seconds:.2f}"]
+    place = f"{case.near:g}" if case.near else "test"
+    cells = [case.weights, f"`{case.profile}`", place, *shares, f"{seconds:.2f}"]
     return f"| {' | '.join(cells)} |{' no power' if weak else ''}"
 
 
@@ -111,10 +114,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--state", type=Path, default=Path("build/rounding.json"))
     parser.add_argument("--samples", type=int, default=500)
     parser.add_argument("--candidates", type=int, default=CANDIDATES)
-    parser.add_argument("--near", type=float, default=0.02, help="distance from the boundary")
+    parser.add_argument("--near", nargs="+", type=float, default=[0.0, 0.02, 0.0005], metavar="D",
+                        help="distances from the boundary; 0: where they are")  # fmt: skip
     parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=list(WEIGHTS))
     parser.add_argument("--profiles", nargs="+", choices=PROFILES, default=list(PROFILES))
-    parser.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES))
     return parser.parse_args()
 
 
