@@ -37,9 +37,10 @@ UNIT_BOX = (0.0, 1.0)
 BoxChoice = Literal["auto", "off", "only"]
 
 
-NEAR = 1e-2
-"""Distance from the boundary of the points that the rounding attack adds: above the slack of every
-profile on small networks, so that there are certificates to break."""
+NEAR = (1e-2, 5e-4)
+"""Distances from the boundary of the points that the rounding attack adds. The first is above the
+slack of every profile on small networks, so that there are certificates to break; at the second the
+network is linear up to the boundary, so that rounding alone decides."""
 
 
 @dataclass(frozen=True)
@@ -127,27 +128,24 @@ def check_stored(
 def check_rounding(frozen: FrozenNetwork, inputs: torch.Tensor) -> Check:
     """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
 
-    Half the points lie near the boundary, where rounding decides; every profile is attacked that
-    holds the network's weights. The value is the number of broken sound certificates.
+    The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under
+    every profile that holds the network's weights; under each the attack must have power at one of
+    these places. The value is the number of broken sound certificates.
     """
-    near = near_boundary(frozen, inputs, NEAR)
-    double = frozen.dtype == torch.float64
-    attacks = [
-        rounding_attack(frozen, points, name)
-        for name in PROFILES
-        for points in (inputs, near)
-        if name == "float64" or not double
+    places = [inputs, *(near_boundary(frozen, inputs, distance) for distance in NEAR)]
+    names = ["float64"] if frozen.dtype == torch.float64 else list(PROFILES)
+    attacks = {name: [rounding_attack(frozen, points, name) for points in places] for name in names}
+    broken = sum(attack.broken["sound"] for several in attacks.values() for attack in several)
+    faults = [
+        f"{name}: sample {attack.points[0][0]} broken"
+        for name, several in attacks.items()
+        for attack in several
+        if attack.points
     ]
-    broken = sum(attack.broken["sound"] for attack in attacks)
-    weak = [attack.profile for attack in attacks[1::2] if not attack.has_power]
-    detail = "".join(
-        f"{attack.profile}: sample {attack.points[0][0]} broken; "
-        for attack in attacks
-        if broken and attack.points
-    )
+    weak = [name for name, many in attacks.items() if not any(attack.has_power for attack in many)]
     if weak:
-        detail += f"no power: too few naive certificates broke under {', '.join(weak)}"
-    return Check("rounding_attack", not broken and not weak, float(broken), 0.0, detail)
+        faults.append(f"no power: too few naive certificates broke under {', '.join(weak)}")
+    return Check("rounding_attack", not faults, float(broken), 0.0, "; ".join(faults))
 
 
 def check_searches(searches: Sequence[Search]) -> Check:
