@@ -114,7 +114,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--state", type=Path, default=Path("build/rounding.json"))
     parser.add_argument("--samples", type=int, default=500)
     parser.add_argument("--candidates", type=int, default=CANDIDATES)
-    parser.add_argument("--near", nargs="+", type=float, default=[0.0, 0.02, 0.0005], metavar="D",
+    parser.add_argument("--near", nargs="+", type=float, default=[0.0, 0.02, 0.0001], metavar="D",
                         help="distances from the boundary; 0: where they are")  # fmt: skip
     parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=list(WEIGHTS))
     parser.add_argument("--profiles", nargs="+", choices=PROFILES, default=list(PROFILES))

@@ -37,7 +37,7 @@ UNIT_BOX = (0.0, 1.0)
 BoxChoice = Literal["auto", "off", "only"]
 
 
-NEAR = (1e-2, 5e-4)
+NEAR = (1e-2, 1e-4)
 """Distances from the boundary of the points that the rounding attack adds. The first is above the
 slack of every profile on small networks, so that there are certificates to break; at the second the
 network is linear up to the boundary, so that rounding alone decides."""
