@@ -155,7 +155,7 @@ def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatc
     layers = profile.deploy([*frozen.features(), frozen.head])
     assert (FrozenNetwork(layers, (1, 16, 16))(x) - frozen(x)).abs().max() <= 1e-13
     kinds = [type(layer).__name__ for layer in layers]
-    assert kinds[1] == "BlockedConvolution"  # an FFT
+    assert kinds[1] == "CircularConvolution"  # an FFT of one channel
     assert kinds[-1] == "BlockedDense"
     assert {"WideConvolution", "WideDense"} < set(kinds)
     blocks = [layer for layer in layers if isinstance(layer, blocked.BlockedConvolution)]

@@ -14,21 +14,25 @@ from unitmargin.fourier import join_products
 from unitmargin.frozen.layers import CircularConvolution, Dense
 
 WIDE_CHANNELS = 256
-"""Convolutions of small maps with up to this many channels run in float64: on two CPU cores that
-costs a fifth of a whole float32 pass at 48 and 192 channels, and their float32 transforms and sums
-would have half of the slack of all layers (docs/results.md)."""
+"""Convolutions of small maps with up to this many channels run in float64: on one CPU thread that
+costs two fifths of a whole float32 pass of the CIFAR-10 network, at 48 and 192 channels, and their
+float32 transforms and sums would make more than half of its slack (docs/results.md)."""
 
 
 def blocked_layer(layer: FixedLayer, chunk: int) -> FixedLayer:
     """A hidden layer as ``float32-blocked`` evaluates it.
 
     Dense layers run in float64, and so do convolutions of small maps up to ``WIDE_CHANNELS``; other
-    convolutions sum by chunks.
+    convolutions sum by chunks, those with one chunk as they are.
     """
-    if isinstance(layer, CircularConvolution):
-        wide = layer.transform.by_matrix and layer.real.shape[2] <= WIDE_CHANNELS
-        return WideConvolution(layer) if wide else BlockedConvolution(layer, chunk)
-    return WideDense(layer) if isinstance(layer, Dense) else layer
+    if isinstance(layer, Dense):
+        return WideDense(layer)
+    if not isinstance(layer, CircularConvolution):
+        return layer
+    channels = layer.real.shape[2]
+    if layer.transform.by_matrix and channels <= WIDE_CHANNELS:
+        return WideConvolution(layer)
+    return BlockedConvolution(layer, chunk) if channels > chunk else layer
 
 
 def blocked_product(
