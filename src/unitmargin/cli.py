@@ -101,6 +101,7 @@ def verify(
     solvers: tuple[str, ...] = ("sphere_tracing",),
     samples: int | None = None,
     box: Literal["auto", "off", "only"] = "auto",
+    rounding_attack: bool = False,
 ) -> int:
     """Try to break the promises of a run folder; exit status 1 if one is broken.
 
@@ -111,11 +112,12 @@ def verify(
         samples: how many test samples are attacked; default: the recipe's verify_samples.
         box: auto searches without a box and, for data in [0, 1], within it; off only without; only
             only within.
+        rounding_attack: also search the edge of each certified ball by units in the last place.
     """
     from unitmargin.runs import RunFolder
     from unitmargin.steps.verify import verify_run
 
-    message, passed = verify_run(RunFolder(folder), solvers, samples, box)
+    message, passed = verify_run(RunFolder(folder), solvers, samples, box, rounding_attack)
     print(message)
     return 0 if passed else 1
 

@@ -28,8 +28,26 @@ class FixedLayer(nn.Module):
     def norm(self) -> float:
         return 1.0
 
+    def rounding(self, unit: float) -> float:
+        """Largest error of one evaluation, relative to the norm of the layer's input, in
+        arithmetic with the given unit roundoff; 0 for layers that move and compare numbers only.
 
-class Flatten(FixedLayer):
+        A layer without this statement is not certified: its error is unknown.
+        """
+        raise ValueError(
+            f"{type(self).__name__} states no rounding error, so its network has no sound radius; "
+            "define its rounding(unit) method"
+        )
+
+
+class ExactLayer(FixedLayer):
+    """A fixed layer that moves, compares and negates numbers: nothing is rounded."""
+
+    def rounding(self, unit: float) -> float:
+        return 0.0
+
+
+class Flatten(ExactLayer):
     """Concatenate all axes but the first; a permutation of entries, hence GNP."""
 
     kind = "flatten"
@@ -38,7 +56,7 @@ class Flatten(FixedLayer):
         return x.flatten(1)
 
 
-class PixelUnshuffle(FixedLayer):
+class PixelUnshuffle(ExactLayer):
     """Move each ``factor x factor`` block of pixels into channels; a permutation, hence GNP.
 
     Shapes: ``(batch, c, factor*h, factor*w)`` to ``(batch, factor**2 * c, h, w)``.
@@ -58,7 +76,7 @@ class PixelUnshuffle(FixedLayer):
         return nn.functional.pixel_unshuffle(x, self.factor)
 
 
-class MaxPool(FixedLayer):
+class MaxPool(ExactLayer):
     """Maximum over disjoint windows that tile the map down to ``size x size``; GNP.
 
     Each row of the Jacobian selects one entry, and no entry is selected twice: ``J J^T = I``.

@@ -16,6 +16,8 @@ from unitmargin.checks import (
 )
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.rounding_attack import near_boundary, rounding_attack
 from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
@@ -34,6 +36,12 @@ UNIT_BOX = (0.0, 1.0)
 """Where pixels live; the box of the paper's tables."""
 
 BoxChoice = Literal["auto", "off", "only"]
+
+
+NEAR = (1e-2, 1e-4)
+"""Distances from the boundary of the points that the rounding attack adds. The first is above the
+slack of every profile on small networks, so that there are certificates to break; at the second the
+network is linear up to the boundary, so that rounding alone decides."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,29 @@ def check_stored(
     return Check("stored_certificates", passed, value, RADIUS_AGREEMENT, detail)
 
 
+def check_rounding(frozen: FrozenNetwork, inputs: torch.Tensor) -> Check:
+    """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
+
+    The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under
+    every profile that holds the network's weights; under each the attack must have power at one of
+    these places. The value is the number of broken sound certificates.
+    """
+    places = [inputs, *(near_boundary(frozen, inputs, distance) for distance in NEAR)]
+    names = ["float64"] if frozen.dtype == torch.float64 else list(PROFILES)
+    attacks = {name: [rounding_attack(frozen, points, name) for points in places] for name in names}
+    broken = sum(attack.broken["sound"] for several in attacks.values() for attack in several)
+    faults = [
+        f"{name}: sample {attack.points[0][0]} broken"
+        for name, several in attacks.items()
+        for attack in several
+        if attack.points
+    ]
+    weak = [name for name, many in attacks.items() if not any(attack.has_power for attack in many)]
+    if weak:
+        faults.append(f"no power: too few naive certificates broke under {', '.join(weak)}")
+    return Check("rounding_attack", not faults, float(broken), 0.0, "; ".join(faults))
+
+
 def check_searches(searches: Sequence[Search]) -> Check:
     """No point that a solver found lies strictly inside the certified radius of its sample.
 
@@ -169,6 +200,7 @@ def verify_run(
     solvers: Sequence[str] = DEFAULT_SOLVERS,
     n_samples: int | None = None,
     box: BoxChoice = "auto",
+    rounding: bool = False,
 ) -> tuple[str, bool]:
     """Check a run folder; the message, and whether every check passed.
 
@@ -179,6 +211,7 @@ def verify_run(
         n_samples: test samples to be attacked, spread evenly; default: the recipe's.
         box: "auto" searches without a box, and within [0, 1] where the data lie in it; "off"
             only without, "only" only within.
+        rounding: add the rounding attack, thousands of forward passes a sample.
 
     Raises:
         ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
@@ -205,6 +238,8 @@ def verify_run(
         for choice in choices
     ]
     checks.append(check_searches(searches))
+    if rounding:
+        checks.append(check_rounding(frozen, inputs))
     write_searches(folder.solvers_file, searches)
     write_json(folder.checks_file, _content(checks, searches, len(inputs)))
     return _message(folder, checks, searches, len(inputs)), all(check.passed for check in checks)
