@@ -7,6 +7,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -42,6 +43,10 @@ class Profile:
     def unit(self) -> float:
         """Unit roundoff of the profile's type."""
         return UNIT_ROUNDOFF[self.dtype]
+
+    def definition(self) -> dict[str, Any]:
+        """What the profile is, as JSON values."""
+        return {"dtype": str(self.dtype).removeprefix("torch."), "chunk": self.chunk}
 
     def length(self, n: int) -> int:
         """Most roundings that one of n summed products meets, in any order within a chunk."""
