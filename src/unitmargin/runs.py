@@ -47,6 +47,8 @@ class RunFolder:
         self.history_file = self.path / "history.csv"
         self.model_file = self.path / "model.safetensors"
         self.certificates_file = self.path / "certificates.csv"
+        self.certificate_facts_file = self.path / "certificates.json"
+        self.inputs_file = self.path / "inputs.safetensors"
         self.checks_file = self.path / "checks.json"
         self.solvers_file = self.path / "solvers.csv"
         self.report_html = self.path / "report.html"
