@@ -1,6 +1,7 @@
 """The run folder: what each step writes and reads, in one place."""
 
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -125,6 +126,12 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
         for row in rows
     ]
     write_text(path, "\n".join(lines) + "\n")
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a whole file, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from unitmargin import UGNN, DenseUGNN, freeze
-from unitmargin.frozen import FrozenNetwork, ModelFileError, load, save
+from unitmargin.frozen import ModelFileError, load, save
 from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
 
 

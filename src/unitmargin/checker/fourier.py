@@ -1,4 +1,4 @@
-"""Circular convolutions from their frequency blocks, by matrix products; error bounds of transforms.
+"""Circular convolutions from their frequency blocks, and error bounds of transforms.
 
 A file stores the matrices of a map's self-conjugate frequencies, and of one frequency of each other
 conjugate pair: ordered by row and column, columns up to half the width.

@@ -94,10 +94,11 @@ class Network:
         others = differences.copy()
         others[rows, labels] = np.inf
         radius = np.maximum(radii.min(1) * DOWN, 0.0)
-        sound = np.isfinite(logits).all(1)
-        sound &= (peak[0] + peak[1] * radius) * UP + lengths.max() * arriving[0] < self.profile.limit
+        finite = np.isfinite(logits).all(1)
+        largest = peak + lengths.max() * arriving + _constant(peak, float(biases.max()))
+        sound = finite & ((largest[0] + largest[1] * radius) * UP < self.profile.limit)
         return Proof(
-            label=np.where(np.isfinite(logits).all(1), logits.argmax(1), -1),
+            label=np.where(finite, logits.argmax(1), -1),
             differences=others,
             margin=others.min(1),
             tolerance=doubt.max(1),

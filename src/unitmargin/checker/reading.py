@@ -137,7 +137,7 @@ def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
             raise CheckError(f"{path} is no .npy file: {error}") from None
         if values.dtype not in (np.float16, np.float32, np.float64):
             raise CheckError(f"{path} must hold floating-point numbers, got {values.dtype}")
-        inputs = values.astype(np.float64)
+        inputs: Array = values.astype(np.float64)
     else:
         _, tensors = read_container(path)
         if set(tensors) != {"inputs"}:

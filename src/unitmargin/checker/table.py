@@ -20,9 +20,9 @@ BATCH = 250
 
 
 class Certificate(NamedTuple):
-    """One row of certificates.csv: a claim about the input of that index."""
+    """One row of certificates.csv: a claim about the input of that number."""
 
-    index: int
+    row: int
     predicted: int
     runner_up: int
     margin: float
@@ -38,16 +38,14 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def check(
-    certificates: Path, facts: Path, model: Path, inputs: Path
-) -> tuple[list[Verdict], str]:
+def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[list[Verdict], str]:
     """Judge every certificate of a table; also the name of the profile that they are made for.
 
     Args:
         certificates: certificates.csv.
         facts: certificates.json, which names profile and model.
         model: the model file.
-        inputs: the certified inputs, .safetensors (tensor ``inputs``) or .npy, in the table's order.
+        inputs: the certified inputs in order, .safetensors (tensor ``inputs``) or .npy.
 
     Raises:
         CheckError: a file that is damaged, or does not belong to the others.
@@ -64,7 +62,7 @@ def check(
     ):  # fmt: skip
         raise CheckError(f"{inputs} is not the file of inputs that {facts} names; certify again")
     values = read_inputs(inputs, network_file.in_shape)
-    if any(row.index != position for position, row in enumerate(rows)) or len(values) < len(rows):
+    if any(row.row != position for position, row in enumerate(rows)) or len(values) < len(rows):
         raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
     network = Network(network_file, noted["profile"])
     verdicts: list[Verdict] = []
@@ -113,9 +111,7 @@ def write(verdicts: list[Verdict], path: Path) -> None:
     lines = ["index,predicted,radius,provable,difference,verdict"]
     for (index, predicted, _, _, radius), provable, reason in verdicts:
         word = f'"{reason}"' if reason else ("confirmed" if radius else "no claim")
-        lines.append(
-            f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}"
-        )
+        lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -87,7 +87,8 @@ def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str
     line = json.dumps({"header": entries, "tensors": shapes}, sort_keys=True)
     digest = hashlib.sha256(line.encode())
     for name in sorted(tensors):
-        digest.update(tensors[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        numbers = tensors[name].detach().cpu().contiguous().flatten()
+        digest.update(numbers.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

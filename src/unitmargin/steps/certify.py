@@ -1,8 +1,6 @@
 """Certify: frozen network and test data to certificates.csv, one row a sample."""
 
-import hashlib
 import os
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
@@ -10,13 +8,19 @@ from safetensors.torch import save_file
 from unitmargin.certificates import Certificate, certify
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import EPSILONS, HEADLINE_EPSILON, RunFolder, write_csv, write_json
+from unitmargin.runs import (
+    EPSILONS,
+    HEADLINE_EPSILON,
+    RunFolder,
+    file_sha256,
+    write_csv,
+    write_json,
+)
 
 CERTIFY_BATCH = 512
 """Samples a forward pass: large enough for full speed, small enough for any memory."""
 
 HEADER = ("index", "label", "predicted", "runner_up", "margin", "radius")
-
 
 FORMAT = "unitmargin-certificates-1"
 
@@ -67,6 +71,7 @@ def write_certificates(
     )
     rows = [(index, *values) for index, values in enumerate(zip(*columns, strict=True))]
     write_csv(folder.certificates_file, HEADER, rows)
+    folder.inputs_file.unlink(missing_ok=True)  # it may belong to other certificates
     if inputs:
         aside = folder.inputs_file.with_name(folder.inputs_file.name + ".partial")
         save_file({"inputs": samples.batch(slice(0, len(samples)))[0].contiguous()}, str(aside))
@@ -80,12 +85,6 @@ def write_certificates(
         "inputs_sha256": file_sha256(folder.inputs_file) if inputs else None,
     }
     write_json(folder.certificate_facts_file, facts)
-
-
-def file_sha256(path: Path) -> str:
-    """Hash of a whole file, as ``sha256sum`` prints it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def certify_run(folder: RunFolder, inputs: bool = False) -> str:

@@ -34,7 +34,7 @@ def check_files(
     failed = [verdict for verdict in verdicts if verdict.reason]
     silent = sum(verdict.certificate.radius == 0.0 for verdict in verdicts)
     lines = [
-        f"check: NOT CONFIRMED row {verdict.certificate.index}: {verdict.reason}"
+        f"check: NOT CONFIRMED row {verdict.certificate.row}: {verdict.reason}"
         for verdict in failed[:SHOWN]
     ]
     lines.append(
