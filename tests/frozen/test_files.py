@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from unitmargin import UGNN, DenseUGNN, freeze
-from unitmargin.frozen import ModelFileError, load, save
+from unitmargin.frozen import Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
 
 
@@ -346,3 +346,10 @@ def test_the_hash_depends_on_everything() -> None:
     }
     assert len(hashes) == 8
     assert fingerprint({"layers": "x", "sha256": "?"}, tensors) in hashes
+
+
+def test_shared_weights_are_saved(tmp_path: Path) -> None:
+    layer = Dense(torch.eye(2), torch.zeros(2))
+    twin = Dense(layer.weight, layer.bias)
+    save(FrozenNetwork([layer, twin], (2,)), tmp_path / "model.safetensors")
+    assert len(load(tmp_path / "model.safetensors").layers) == 2

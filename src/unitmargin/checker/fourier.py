@@ -12,18 +12,18 @@ import numpy as np
 from unitmargin.checker.arithmetic import UNIT, gamma
 from unitmargin.checker.reading import Array
 
-TABLE = 2.0**-48
-"""Error of a cosine or sine of the checker's tables, times the root of their length: 32 units, of
-which the angle takes 19, the function 4 and the scale 3."""
+TABLE = 12.0 * UNIT
+"""Error of a cosine or sine of the checker's tables, times the root of their length: the angle, of
+one quarter turn at most, takes 5 units, the function 4 and the scale 3."""
 
 DEPLOYED_TABLE = 2.0**-47
-"""The same of a deployed table, whose angles may have been added before their reduction."""
+"""The same of a deployed table, whose angles may be sums of several turns: 64 units."""
 
 TWIDDLE = 2.0
 """Error of a twiddle factor of a deployed FFT, in unit roundoffs."""
 
 MATRIX_LIMIT = 64
-"""Deployed maps of up to this many pixels may be transformed by one matrix product."""
+"""Deployed maps of up to this many pixels are transformed by one matrix product, others by FFT."""
 
 Grid = tuple[Array, Array]
 """Real and imaginary parts, ``(h, w, batch, channels)``."""
@@ -45,10 +45,15 @@ def frequencies(height: int, width: int) -> tuple[list[tuple[int, int]], list[tu
 
 
 def _table(length: int) -> Grid:
-    """Cosines and sines of the unitary transform, angles reduced exactly."""
+    """Cosines and sines of the unitary transform, angles reduced exactly to a quarter turn."""
     steps = np.outer(np.arange(length), np.arange(length)) % length
-    angles = 2.0 * math.pi * steps / length
-    return np.cos(angles) / math.sqrt(length), np.sin(angles) / math.sqrt(length)
+    quarter, rest = np.divmod(4 * steps, length)
+    angles = 0.5 * math.pi * (rest / length)
+    cosine, sine = np.cos(angles) / math.sqrt(length), np.sin(angles) / math.sqrt(length)
+    return (
+        np.choose(quarter, [cosine, -sine, -cosine, sine]),
+        np.choose(quarter, [sine, cosine, -sine, -cosine]),
+    )
 
 
 def transform(grid: Grid, sign: float) -> Grid:
@@ -94,16 +99,14 @@ def own_error(height: int, width: int) -> float:
 def deployed_error(height: int, width: int, unit: float) -> float:
     """(C5): relative error of a transform that a profile admits: by FFT, or (small maps) by a
     matrix, which is orthogonal, so that its absolute values have a norm of at most root(pixels)."""
+    pixels = height * width
+    if pixels <= MATRIX_LIMIT:
+        stored = DEPLOYED_TABLE + 2.0 * UNIT + (unit if unit > UNIT else 0.0)
+        return math.sqrt(2.0 * pixels) * (stored + gamma(pixels, unit) * (0.71 + stored))
     stages = [*_primes(height), *_primes(width), 2]  # one more for real input
     twiddle = TWIDDLE * unit
     total = sum(twiddle + gamma(p + 2, unit) * (math.sqrt(p) + twiddle) for p in stages)
-    fft = total / (1.0 - total) + gamma(8, unit)
-    pixels = height * width
-    if pixels > MATRIX_LIMIT:
-        return fft
-    stored = DEPLOYED_TABLE + 2.0 * UNIT + (unit if unit > UNIT else 0.0)
-    matrix = math.sqrt(2.0 * pixels) * (stored + gamma(pixels, unit) * (0.75 + stored))
-    return max(fft, matrix)
+    return total / (1.0 - total) + gamma(8, unit)
 
 
 def _primes(number: int) -> list[int]:

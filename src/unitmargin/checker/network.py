@@ -1,6 +1,6 @@
 """The proof: the largest radius within which no execution of the profile changes the label."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ class Network:
 
 
 def _step(
-    profile: Arithmetic, kind: str, configuration: dict[str, int], tensors: dict[str, Array]
+    profile: Arithmetic, kind: str, configuration: dict[str, Any], tensors: dict[str, Array]
 ) -> Step:
     """A layer of the file; numbers that the profile's type cannot hold are refused."""
     if kind not in KINDS:

@@ -58,7 +58,8 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         assert isinstance(layer, FixedLayer)  # the constructor takes nothing else
         layers.append({"kind": layer.kind, "configuration": layer.configuration()})
         for name, tensor in layer.state_dict().items():
-            tensors[f"{index}.{name}"] = tensor.detach().cpu().contiguous()
+            # A copy: layers may share a weight, which the format does not know.
+            tensors[f"{index}.{name}"] = tensor.detach().cpu().contiguous().clone()
     header = {
         "format": FORMAT,
         "layers": json.dumps(layers),
