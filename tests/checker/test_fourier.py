@@ -32,7 +32,7 @@ def test_frequencies_are_those_of_the_file(size: tuple[int, int]) -> None:
 
 
 def test_the_table_is_as_exact_as_it_says() -> None:
-    for length in (1, 2, 3, 4, 7, 8, 12, 32):
+    for length in (1, 2, 3, 8, 14):
         cosine, sine = _table(length)
         for i in range(length):
             for j in range(length):

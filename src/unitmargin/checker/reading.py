@@ -133,7 +133,7 @@ def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
     if path.suffix == ".npy":
         try:
             values = np.load(path, allow_pickle=False)
-        except ValueError as error:
+        except (ValueError, EOFError) as error:
             raise CheckError(f"{path} is no .npy file: {error}") from None
         if values.dtype not in (np.float16, np.float32, np.float64):
             raise CheckError(f"{path} must hold floating-point numbers, got {values.dtype}")
