@@ -29,13 +29,13 @@ def spectral_norm(blocks: Array) -> float:
     rows, columns = wide.shape[1:]
     eye = np.eye(rows)
     gram = wide @ wide.transpose(0, 2, 1)
-    lost = gamma(columns) * np.square(wide).sum((1, 2)) + TINY  # norm of the error of gram
+    lost = gamma(columns) * np.square(_frobenius(wide)) + TINY  # norm of the error of gram
     centre = np.trace(gram, axis1=1, axis2=2) / rows
     rest = gram - centre[:, None, None] * eye
     rest = 0.5 * (rest + rest.transpose(0, 2, 1))
     size = _frobenius(rest)
     vectors = np.linalg.eigh(rest)[1]
-    spread = np.square(vectors).sum((1, 2))
+    spread = np.square(_frobenius(vectors))
     defect = _frobenius(vectors.transpose(0, 2, 1) @ vectors - eye) + gamma(rows + 2) * spread
     if not np.all(defect < 0.5):
         raise ValueError("computed eigenvectors are not orthogonal, so a norm has no proof")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unitmargin.checker.arithmetic import CHUNK, UNIT, UP, Arithmetic, gamma, own_length
-from unitmargin.checker.bounds import absolute_norm, spectral_norm
+from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
 from unitmargin.checker.fourier import convolve, deployed_error, frequencies, own_error
 from unitmargin.checker.reading import Array
 
@@ -49,7 +49,7 @@ def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
     """W x + b: (C6)."""
     if weight.ndim != 2 or bias.shape != weight.shape[:1]:
         raise ValueError(f"weight {weight.shape} and bias {bias.shape} of a dense layer")
-    absolute, size = absolute_norm(weight[None]), float(np.linalg.norm(bias)) * UP
+    absolute, size = absolute_norm(weight[None]), float(norms(bias[None])[0])
     norm = spectral_norm(weight[None])
 
     def error(roundings: int, arithmetic: Arithmetic) -> Error:
@@ -83,7 +83,7 @@ def circular_convolution(
     norm = max(spectral_norm(real), spectral_norm(both))
     absolute = max(absolute_norm(real), absolute_norm(both))
     pixels = height * width
-    size = float(np.linalg.norm(bias)) * pixels**0.5 * UP
+    size = float(norms(bias[None])[0]) * pixels**0.5 * UP
 
     def error(turn: float, roundings: int, arithmetic: Arithmetic) -> Error:
         vector, offset = np.array([1.0, 0.0]), np.array([0.0, size])  # input norm, and constant
