@@ -1,6 +1,7 @@
 """What the checker proves: equal logits, honest radii, and never more than the truth."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,32 @@ def test_the_profile_is_read_from_the_model(tmp_path: Path) -> None:
         for terms in (1, 2, 47, 48, 49, 96, 97, 1000, 3072):
             assert mine.length(terms) == profile.length(terms)
     assert json.dumps(sorted(model.profiles)) == json.dumps(sorted(PROFILES))
+
+
+def test_a_radius_by_hand(tmp_path: Path) -> None:
+    """Two dense layers in float32: every term of (C9) to (C12), with S = a = 2 and |b| = 5."""
+    hidden = Dense(2.0 * torch.eye(2), torch.tensor([3.0, 4.0]))
+    head = Dense(torch.tensor([[4.0, 0.0], [1.0, 0.0]]), torch.tensor([0.5, -0.25]))
+    network = opened(tmp_path, FrozenNetwork([hidden, head], (2,)), "float32")
+    proof = network.prove(np.array([[30.0, 40.0]]), np.array([0]))
+    wide, unit = 2.0**-53, 2.0**-24
+    size = math.hypot(63.0, 84.0)
+    own = 3 * wide * (2.0 * 50.0 + 5.0)
+    near, far, steep = size, 3 * unit * (2.0 * 50.0 + 5.0), 3 * unit * 2.0
+    margin = 4.0 * 63.0 + 0.5 - (63.0 - 0.25)
+    slack = 3.0 * own + 4 * wide * (5.0 * size + 0.75 + margin)
+    slack += 3.0 * far + 3 * unit * (5.0 * (near + far) + 0.75)
+    growth = 3.0 * 2.0 + 3.0 * steep + 3 * unit * 5.0 * (2.0 + steep)
+    assert proof.margin[0] == margin
+    assert proof.tolerance[0] == pytest.approx(slack, rel=1e-5)
+    assert proof.radius[0] == pytest.approx((margin - slack) / growth, rel=1e-9)
+    assert proof.radius[0] <= (margin - slack) / growth * (1 + 1e-12)
+
+
+def test_nothing_is_proved_near_overflow(tmp_path: Path) -> None:
+    """Between 2^100 and 2^900 float64 is safe and float32 is not."""
+    network = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,))
+    x, label = np.array([[2.0**110, 0.0]]), np.array([0])
+    assert opened(tmp_path, network, "float32").prove(x, label).radius[0] == 0.0
+    assert opened(tmp_path, network, "float64").prove(x, label).radius[0] > 2.0**109
+    assert opened(tmp_path, network, "float32").prove(x * 2.0**-20, label).radius[0] > 2.0**89

@@ -353,3 +353,12 @@ def test_shared_weights_are_saved(tmp_path: Path) -> None:
     twin = Dense(layer.weight, layer.bias)
     save(FrozenNetwork([layer, twin], (2,)), tmp_path / "model.safetensors")
     assert len(load(tmp_path / "model.safetensors").layers) == 2
+
+
+def test_expanded_tensors_are_saved(tmp_path: Path) -> None:
+    layer = Dense(torch.eye(2), torch.zeros(1).expand(2))
+    save(FrozenNetwork([layer], (2,)), tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0, 0.0]
+    single = Dense(torch.eye(1), torch.zeros(()).expand(1))
+    save(FrozenNetwork([single], (1,)), tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0]

@@ -59,7 +59,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         layers.append({"kind": layer.kind, "configuration": layer.configuration()})
         for name, tensor in layer.state_dict().items():
             # A copy: layers may share a weight, which the format does not know.
-            tensors[f"{index}.{name}"] = tensor.detach().cpu().contiguous().clone()
+            tensors[f"{index}.{name}"] = _copy(tensor)
     header = {
         "format": FORMAT,
         "layers": json.dumps(layers),
@@ -88,9 +88,12 @@ def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str
     line = json.dumps({"header": entries, "tensors": shapes}, sort_keys=True)
     digest = hashlib.sha256(line.encode())
     for name in sorted(tensors):
-        numbers = tensors[name].detach().cpu().contiguous().flatten()
-        digest.update(numbers.view(torch.uint8).numpy().data)
+        digest.update(_copy(tensors[name]).flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def load(path: str | Path) -> FrozenNetwork:
