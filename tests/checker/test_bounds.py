@@ -104,13 +104,19 @@ def test_arithmetic_by_hand() -> None:
     with pytest.raises(ValueError, match="no error bound"):
         gamma(2**23, 2.0**-24)
     assert [own_length(n) for n in (1, 64, 65, 128, 129, 3072)] == [1, 64, 65, 65, 66, 111]
-    blocked = arithmetic("x", "float32", 4)
+    blocked = arithmetic("x", "float32", 4, 8)
     assert [blocked.length(n) for n in (1, 4, 5, 8, 9, 16, 17)] == [1, 4, 5, 5, 6, 6, 7]
-    assert blocked.widens(4)
-    assert not blocked.widens(5)
-    plain = arithmetic("x", "float64", None)
+    assert blocked.inside(False) == blocked
+    assert (blocked.inside(True).unit, blocked.inside(True).length(99)) == (2.0**-53, 99)
+    assert blocked.inside(True).limit == blocked.limit
+    plain = arithmetic("x", "float64", None, None)
     assert plain.length(1000) == 1000
-    assert not plain.widens(1)
-    for dtype, chunk in (("float16", None), ("float32", 0), ("float32", True)):
-        with pytest.raises(ValueError, match="must be"):
-            arithmetic("x", dtype, chunk)
+    for dtype, chunk, wide in (
+        ("float16", None, None),
+        ("float32", 0, 1),
+        ("float32", True, 1),
+        ("float32", 4, None),
+        ("float32", None, 4),
+    ):
+        with pytest.raises(ValueError, match="a profile"):
+            arithmetic("x", dtype, chunk, wide)

@@ -21,7 +21,7 @@ from unitmargin.checker.fourier import (
 from unitmargin.checker.layers import product
 from unitmargin.checker.reading import Array
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.frozen.rounding import transform_error
+from unitmargin.frozen.transforms import transform_error
 
 SIZES = [(1, 1), (2, 2), (1, 5), (3, 4), (5, 3), (7, 7), (8, 8), (6, 11), (9, 8), (16, 16)]
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
-from unitmargin.checker.fourier import deployed_error, own_error
+from unitmargin.checker.fourier import deployed_error, frequencies, own_error
 from unitmargin.checker.layers import KINDS, Error, Step, product
 
 CLOSE = 1e-9
 """Relative: bounds of the norms of the matrices below are as close as that."""
 
-SINGLE = arithmetic("float32", "float32", None)
-BLOCKED = arithmetic("float32-blocked", "float32", 4)
-DOUBLE = arithmetic("float64", "float64", None)
+SINGLE = arithmetic("float32", "float32", None, None)
+BLOCKED = arithmetic("float32-blocked", "float32", 4, 7)
+DOUBLE = arithmetic("float64", "float64", None, None)
 
 
 def g(roundings: int, unit: float) -> float:
@@ -25,36 +25,43 @@ def affine(error: Error) -> tuple[float, float, float]:
     return error.slope, error.constant, error.relative
 
 
-@pytest.mark.parametrize(("profile", "length"), [(SINGLE, 9), (BLOCKED, 4 + 2), (DOUBLE, 9)])
-def test_dense(profile: Arithmetic, length: int) -> None:
+@pytest.mark.parametrize("profile", [SINGLE, BLOCKED, DOUBLE])
+def test_dense(profile: Arithmetic) -> None:
     weight = np.full((2, 9), -1.0)
     weight[1] = 1.0  # |W| has norm root(18); W too
     step = KINDS["dense"](profile, weight=weight, bias=np.array([3.0, 4.0]))
     assert step.norm == pytest.approx(18**0.5, rel=CLOSE)
-    share = g(length + 1, profile.unit)
+    share = g(10, profile.unit) if profile is not BLOCKED else profile.unit * (1 + g(10, UNIT))
+    share += g(10, UNIT) if profile is BLOCKED else 0.0
     assert affine(step.deployed) == pytest.approx((share * 18**0.5, share * 5.0, 0.0), rel=CLOSE)
     share = g(10, UNIT)
     assert affine(step.own) == pytest.approx((share * 18**0.5, share * 5.0, 0.0), rel=CLOSE)
     assert step.growth == pytest.approx((18**0.5, 5.0), rel=CLOSE)
 
 
-def convolution(profile: Arithmetic, channels: int) -> Step:
-    """2 x 3 pixels; all blocks are 2 I, so S = a = 2; the bias has norm 5 on 6 pixels."""
+def convolution(profile: Arithmetic, channels: int, height: int = 2, width: int = 3) -> Step:
+    """All blocks are 2 I, so S = a = 2; the bias has norm 5."""
     eye = 2.0 * np.eye(channels)
-    real = np.stack([eye] * 2)
-    pairs = np.stack([np.stack([eye, 0.0 * eye])] * 2)
-    bias = np.zeros(channels)
-    bias[:2] = 3.0, 4.0
+    real, pairs = (len(kept) for kept in frequencies(height, width))
     return KINDS["circular_convolution"](
-        profile, map_size=[2, 3], real=real, pairs=pairs, bias=bias
+        profile,
+        map_size=[height, width],
+        real=np.stack([eye] * real),
+        pairs=np.stack([np.stack([eye, 0.0 * eye])] * pairs),
+        bias=np.array([3.0, 4.0, *[0.0] * (channels - 2)]),
     )
 
 
-def convolution_error(turn: float, sums: float, unit: float) -> tuple[float, float]:
-    bias = 5.0 * math.sqrt(6.0)
-    slope, constant = turn * 2.0 + sums * (1.0 + turn) * 2.0, sums * bias
-    slope, constant = slope + g(4, unit) * (2.0 + slope), constant + g(4, unit) * (bias + constant)
-    return slope + turn * (2.0 + slope), constant + turn * (bias + constant)
+def convolution_error(
+    turn: float, length: int, unit: float, output: float = 0.0, pixels: int = 6
+) -> tuple[float, float, float]:
+    bias = 5.0 * math.sqrt(pixels)
+    slope, constant = (
+        turn * 2.0 + g(length + 1, unit) * (1 + turn) * 2.0,
+        g(length + 3, unit) * bias,
+    )
+    slope, constant = slope + turn * (2.0 + slope), constant + turn * (bias + constant)
+    return slope + output * (2.0 + slope), constant + output * (bias + constant), 0.0
 
 
 @pytest.mark.parametrize("profile", [SINGLE, DOUBLE])
@@ -62,24 +69,23 @@ def test_circular_convolution(profile: Arithmetic) -> None:
     step = convolution(profile, 5)
     assert step.norm == pytest.approx(2.0, rel=CLOSE)
     turn = deployed_error(2, 3, profile.unit)
-    expected = convolution_error(turn, g(7, profile.unit), profile.unit)
-    assert affine(step.deployed) == pytest.approx((*expected, 0.0), rel=CLOSE)
-    expected = convolution_error(own_error(2, 3), g(7, UNIT), UNIT)
-    assert affine(step.own) == pytest.approx((*expected, 0.0), rel=CLOSE)
+    expected = convolution_error(turn, 5, profile.unit)
+    assert affine(step.deployed) == pytest.approx(expected, rel=CLOSE)
+    expected = convolution_error(own_error(2, 3), 5, UNIT, output=UNIT)
+    assert affine(step.own) == pytest.approx(expected, rel=CLOSE)
 
 
 def test_circular_convolution_in_blocks_and_in_float64() -> None:
-    turn = deployed_error(2, 3, SINGLE.unit)
-    expected = convolution_error(turn, g(4 + 1 + 2, SINGLE.unit), SINGLE.unit)
-    assert affine(convolution(BLOCKED, 5).deployed) == pytest.approx((*expected, 0.0), rel=CLOSE)
-    slope, constant = convolution_error(deployed_error(2, 3, UNIT), g(6, UNIT), UNIT)
-    slope, constant = (
-        slope + (2.0 + slope) * SINGLE.unit,
-        (constant + (5.0 * math.sqrt(6.0) + constant) * SINGLE.unit),
-    )
-    assert affine(convolution(BLOCKED, 4).deployed) == pytest.approx(
-        (slope, constant, 0.0), rel=CLOSE
-    )
+    """Up to 7 channels on a small map: float64; more channels or pixels: chunks of 4."""
+    wide = convolution_error(deployed_error(2, 3, UNIT), 7, UNIT, SINGLE.unit)
+    assert affine(convolution(BLOCKED, 7).deployed) == pytest.approx(wide, rel=CLOSE)
+    blocked = convolution_error(deployed_error(2, 3, SINGLE.unit), 4 + 1, SINGLE.unit)
+    assert affine(convolution(BLOCKED, 8).deployed) == pytest.approx(blocked, rel=CLOSE)
+    turn = deployed_error(5, 13, SINGLE.unit)
+    large = convolution_error(turn, 3, SINGLE.unit, pixels=65)
+    assert affine(convolution(BLOCKED, 3, 5, 13).deployed) == pytest.approx(large, rel=CLOSE)
+    wide = convolution_error(deployed_error(8, 8, UNIT), 3, UNIT, SINGLE.unit, 64)
+    assert affine(convolution(BLOCKED, 3, 8, 8).deployed) == pytest.approx(wide, rel=CLOSE)
 
 
 def test_transforms_by_hand() -> None:

@@ -14,6 +14,7 @@ from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_inputs, read_model
 from unitmargin.frozen import FROZEN_LAYERS, Dense, FrozenNetwork, save
+from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.runs import read_csv
 
@@ -159,6 +160,7 @@ def test_the_profile_is_read_from_the_model(tmp_path: Path) -> None:
     for name, profile in PROFILES.items():
         mine = model.profiles[name]
         assert (mine.unit, mine.chunk) == (profile.unit, profile.chunk)
+        assert mine.wide_channels == (WIDE_CHANNELS if profile.chunk else None)
         for terms in (1, 2, 47, 48, 49, 96, 97, 1000, 3072):
             assert mine.length(terms) == profile.length(terms)
     assert json.dumps(sorted(model.profiles)) == json.dumps(sorted(PROFILES))

@@ -64,7 +64,11 @@ def test_the_header_is_json_and_says_what_the_network_is(path: Path) -> None:
     assert json.loads(content["classes"]) == ["ant", "bee", "cat"]
     assert json.loads(content["in_shape"]) == [4]
     assert json.loads(content["facts"]) == load(path).facts
-    assert json.loads(content["profiles"])["float64"] == {"dtype": "float64", "chunk": None}
+    assert json.loads(content["profiles"])["float64"] == {
+        "dtype": "float64",
+        "chunk": None,
+        "wide_channels": None,
+    }
 
 
 def test_saving_overwrites_whole_files_and_leaves_nothing_aside(path: Path) -> None:

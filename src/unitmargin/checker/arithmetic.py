@@ -32,15 +32,17 @@ def own_length(terms: int) -> int:
 class Arithmetic(NamedTuple):
     """How a profile evaluates: docs/soundness.md, section "Profiles".
 
-    ``chunk`` is the longest sum in the profile's type, after which sums are added in a tree;
-    convolutions of at most that many channels then run in float64. None: sums in any order.
+    ``chunk`` is the longest sum in the profile's type, after which sums are added in a tree; None:
+    sums in any order. With a chunk, hidden dense layers, and convolutions of at most
+    ``wide_channels`` channels on small maps, run in float64 and round their output.
     """
 
     name: str
     unit: float
     smallest: float
     limit: float
-    chunk: int | None
+    chunk: int | None = None
+    wide_channels: int | None = None
 
     def length(self, terms: int) -> int:
         """Most roundings that one of ``terms`` summed products meets."""
@@ -48,17 +50,24 @@ class Arithmetic(NamedTuple):
             return terms
         return self.chunk + math.ceil(math.log2(-(-terms // self.chunk)))
 
-    def widens(self, channels: int) -> bool:
-        """Whether a convolution runs in float64 and rounds its output."""
-        return self.chunk is not None and channels <= self.chunk
+    def inside(self, wide: bool) -> "Arithmetic":
+        """The arithmetic inside a layer: the profile's, or float64 with sums in any order."""
+        return self._replace(unit=UNIT, chunk=None) if wide else self
 
 
-def arithmetic(name: str, dtype: str, chunk: int | None) -> Arithmetic:
+OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900)
+"""The checker's own arithmetic; its sums count their roundings by :func:`own_length`."""
+
+
+def arithmetic(name: str, dtype: str, chunk: int | None, wide_channels: int | None) -> Arithmetic:
     """A profile as the model file defines it."""
-    if chunk is not None and (type(chunk) is not int or chunk < 1):
-        raise ValueError(f"a profile's chunk must be a positive integer or null, got {chunk!r}")
+    for count in (chunk, wide_channels):
+        if count is not None and (type(count) is not int or count < 1):
+            raise ValueError(f"a profile's sizes must be positive integers or null, got {count!r}")
+    if (chunk is None) != (wide_channels is None):
+        raise ValueError("a profile has chunk and wide_channels, or neither")
     if dtype == "float64":
-        return Arithmetic(name, UNIT, 2.0**-1022, 2.0**900, chunk)
+        return Arithmetic(name, UNIT, 2.0**-1022, 2.0**900, chunk, wide_channels)
     if dtype == "float32":
-        return Arithmetic(name, 2.0**-24, 2.0**-126, 2.0**100, chunk)
-    raise ValueError(f"the profile's type must be float64 or float32, got {dtype!r}")
+        return Arithmetic(name, 2.0**-24, 2.0**-126, 2.0**100, chunk, wide_channels)
+    raise ValueError(f"a profile's type must be float64 or float32, got {dtype!r}")

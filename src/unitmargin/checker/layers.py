@@ -5,9 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unitmargin.checker.arithmetic import CHUNK, UNIT, UP, Arithmetic, gamma, own_length
+from unitmargin.checker.arithmetic import CHUNK, OWN, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
-from unitmargin.checker.fourier import convolve, deployed_error, frequencies, own_error
+from unitmargin.checker.fourier import (
+    MATRIX_LIMIT,
+    convolve,
+    deployed_error,
+    frequencies,
+    own_error,
+)
 from unitmargin.checker.reading import Array
 
 
@@ -45,22 +51,33 @@ def lost(operations: int, norm: float, profile: Arithmetic) -> float:
     return 8.0 * operations * (1.0 + norm) * profile.smallest
 
 
+def rounded(error: Error, norm: float, bias: float, unit: float) -> Error:
+    """The same with one more rounding of each output: unit (S N + b + e)."""
+    slope, constant, _ = error
+    return Error(slope + unit * (norm + slope), constant + unit * (bias + constant))
+
+
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
-    """W x + b: (C6)."""
+    """A hidden layer W x + b: (C6)."""
     if weight.ndim != 2 or bias.shape != weight.shape[:1]:
         raise ValueError(f"weight {weight.shape} and bias {bias.shape} of a dense layer")
     absolute, size = absolute_norm(weight[None]), float(norms(bias[None])[0])
-    norm = spectral_norm(weight[None])
+    norm, inputs = spectral_norm(weight[None]), weight.shape[1]
 
     def error(roundings: int, arithmetic: Arithmetic) -> Error:
-        relative = gamma(roundings + 1, arithmetic.unit) * UP
-        return Error(relative * absolute, relative * size + lost(weight.size, norm, arithmetic))
+        share = gamma(roundings + 1, arithmetic.unit) * UP
+        return Error(share * absolute, share * size + lost(weight.size, norm, arithmetic))
 
+    wide = profile.chunk is not None
+    inner = profile.inside(wide)
+    deployed = error(inner.length(inputs), inner)
+    if wide:
+        deployed = rounded(deployed, norm, size, profile.unit * UP)
     return Step(
         lambda x: product(x, weight.T) + bias,
         norm,
-        error(own_length(weight.shape[1]), OWN),
-        error(profile.length(weight.shape[1]), profile),
+        error(own_length(inputs), OWN),
+        deployed,
         (absolute, size),
     )
 
@@ -86,30 +103,23 @@ def circular_convolution(
     size = float(norms(bias[None])[0]) * pixels**0.5 * UP
 
     def error(turn: float, roundings: int, arithmetic: Arithmetic) -> Error:
-        vector, offset = np.array([1.0, 0.0]), np.array([0.0, size])  # input norm, and constant
-        sums = gamma(roundings + 2, arithmetic.unit)
-        made = turn * norm * vector + sums * ((1.0 + turn) * absolute * vector + offset)
-        made += gamma(4, arithmetic.unit) * (norm * vector + offset + made)
-        made += turn * (norm * vector + offset + made)
+        slope = turn * norm + gamma(roundings + 1, arithmetic.unit) * (1.0 + turn) * absolute
+        constant = gamma(roundings + 3, arithmetic.unit) * size
+        slope, constant = slope + turn * (norm + slope), constant + turn * (size + constant)
         operations = pixels * (inputs + pixels) * (outputs + pixels)
-        slope, constant = made * UP
-        return Error(slope, constant + lost(operations, norm, arithmetic))
+        return Error(slope * UP, constant * UP + lost(operations, norm, arithmetic))
 
-    inner = profile
-    if profile.widens(inputs):
-        inner = OWN._replace(smallest=profile.smallest)
-    turn = deployed_error(height, width, inner.unit)
-    deployed = error(turn, inner.length(inputs), inner)
-    if profile.widens(inputs):  # the output is rounded to the profile's type
-        share = profile.unit * UP
-        deployed = Error(
-            deployed.slope + share * (norm + deployed.slope),
-            deployed.constant + share * (size + deployed.constant),
-        )
+    small = pixels <= MATRIX_LIMIT and profile.wide_channels is not None
+    wide = small and inputs <= (profile.wide_channels or 0)
+    inner = profile.inside(wide)
+    deployed = error(deployed_error(height, width, inner.unit), inner.length(inputs), inner)
+    if wide:
+        deployed = rounded(deployed, norm, size, profile.unit * UP)
+    mine = error(own_error(height, width), own_length(inputs), OWN)
     return Step(
         lambda x: _on_map(x, height, width, real, pairs) + bias[:, None, None],
         norm,
-        error(own_error(height, width), own_length(inputs), OWN),
+        rounded(mine, norm, size, UNIT * UP),
         deployed,
         (2.0 * pixels * max(absolute, 1.0), 2.0 * pixels * size),
     )
@@ -190,9 +200,6 @@ def groupsort(_: Arithmetic, size: int) -> Step:
 def oplu(profile: Arithmetic) -> Step:
     return groupsort(profile, 2)
 
-
-OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900, None)
-"""The checker's own arithmetic; its sums count their roundings by ``own_length``."""
 
 KINDS: dict[str, Callable[..., Step]] = {
     "dense": dense,

@@ -13,7 +13,7 @@ import torch
 
 from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
-from unitmargin.frozen.blocked import BlockedDense, blocked_layer
+from unitmargin.frozen.blocked import WIDE_CHANNELS, BlockedDense, blocked_layer
 from unitmargin.frozen.layers import Dense
 
 CHUNK = 32
@@ -46,7 +46,11 @@ class Profile:
 
     def definition(self) -> dict[str, Any]:
         """What the profile is, as JSON values."""
-        return {"dtype": str(self.dtype).removeprefix("torch."), "chunk": self.chunk}
+        return {
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "chunk": self.chunk,
+            "wide_channels": None if self.chunk is None else WIDE_CHANNELS,
+        }
 
     def length(self, n: int) -> int:
         """Most roundings that one of n summed products meets, in any order within a chunk."""
