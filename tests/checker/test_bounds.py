@@ -78,10 +78,21 @@ def test_the_eigenvectors_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(np.linalg, "eigh", lambda a: (None, np.eye(3)[None]))
     loose = spectral_norm(matrix[None])
     assert loose > tight * 1.001
+    monkeypatch.setattr(np.linalg, "eigh", lambda a: (None, 0.9 * np.eye(3)[None]))
+    assert spectral_norm(np.diag([2.0, 1.0, 0.0])[None]) >= 2.0
     assert is_upper_bound(loose, torch.tensor(matrix))
     monkeypatch.setattr(np.linalg, "eigh", lambda a: (None, 0.5 * np.eye(3)[None]))
     with pytest.raises(ValueError, match="not orthogonal"):
         spectral_norm(matrix[None])
+
+
+def test_the_error_of_the_gram_matrix_is_paid_for() -> None:
+    """Of a Hadamard matrix G is exact and a multiple of I: all that is left is the error of G."""
+    hadamard = np.array([[1.0]])
+    for _ in range(6):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    excess = spectral_norm(hadamard[None]) / 8.0 - 1.0
+    assert 0.5 * gamma(64) * 64.0 * (1 - 1e-3) <= excess <= gamma(64) * 64.0
 
 
 def test_pair_distances_are_upper_bounds() -> None:

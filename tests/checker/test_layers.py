@@ -30,13 +30,17 @@ def test_dense(profile: Arithmetic) -> None:
     weight = np.full((2, 9), -1.0)
     weight[1] = 1.0  # |W| has norm root(18); W too
     step = KINDS["dense"](profile, weight=weight, bias=np.array([3.0, 4.0]))
-    assert step.norm == pytest.approx(18**0.5, rel=CLOSE)
+    assert step.norm == pytest.approx(18**0.5, rel=CLOSE, abs=0.0)
     share = g(10, profile.unit) if profile is not BLOCKED else profile.unit * (1 + g(10, UNIT))
     share += g(10, UNIT) if profile is BLOCKED else 0.0
-    assert affine(step.deployed) == pytest.approx((share * 18**0.5, share * 5.0, 0.0), rel=CLOSE)
+    assert affine(step.deployed) == pytest.approx(
+        (share * 18**0.5, share * 5.0, 0.0), rel=CLOSE, abs=0.0
+    )
     share = g(10, UNIT)
-    assert affine(step.own) == pytest.approx((share * 18**0.5, share * 5.0, 0.0), rel=CLOSE)
-    assert step.growth == pytest.approx((18**0.5, 5.0), rel=CLOSE)
+    assert affine(step.own) == pytest.approx(
+        (share * 18**0.5, share * 5.0, 0.0), rel=CLOSE, abs=0.0
+    )
+    assert step.growth == pytest.approx((18**0.5, 5.0), rel=CLOSE, abs=0.0)
 
 
 def convolution(profile: Arithmetic, channels: int, height: int = 2, width: int = 3) -> Step:
@@ -67,46 +71,50 @@ def convolution_error(
 @pytest.mark.parametrize("profile", [SINGLE, DOUBLE])
 def test_circular_convolution(profile: Arithmetic) -> None:
     step = convolution(profile, 5)
-    assert step.norm == pytest.approx(2.0, rel=CLOSE)
+    assert step.norm == pytest.approx(2.0, rel=CLOSE, abs=0.0)
     turn = deployed_error(2, 3, profile.unit)
     expected = convolution_error(turn, 5, profile.unit)
-    assert affine(step.deployed) == pytest.approx(expected, rel=CLOSE)
+    assert affine(step.deployed) == pytest.approx(expected, rel=CLOSE, abs=0.0)
     expected = convolution_error(own_error(2, 3), 5, UNIT, output=UNIT)
-    assert affine(step.own) == pytest.approx(expected, rel=CLOSE)
+    assert affine(step.own) == pytest.approx(expected, rel=CLOSE, abs=0.0)
 
 
 def test_circular_convolution_in_blocks_and_in_float64() -> None:
     """Up to 7 channels on a small map: float64; more channels or pixels: chunks of 4."""
     wide = convolution_error(deployed_error(2, 3, UNIT), 7, UNIT, SINGLE.unit)
-    assert affine(convolution(BLOCKED, 7).deployed) == pytest.approx(wide, rel=CLOSE)
+    assert affine(convolution(BLOCKED, 7).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
     blocked = convolution_error(deployed_error(2, 3, SINGLE.unit), 4 + 1, SINGLE.unit)
-    assert affine(convolution(BLOCKED, 8).deployed) == pytest.approx(blocked, rel=CLOSE)
+    assert affine(convolution(BLOCKED, 8).deployed) == pytest.approx(blocked, rel=CLOSE, abs=0.0)
     turn = deployed_error(5, 13, SINGLE.unit)
     large = convolution_error(turn, 3, SINGLE.unit, pixels=65)
-    assert affine(convolution(BLOCKED, 3, 5, 13).deployed) == pytest.approx(large, rel=CLOSE)
+    assert affine(convolution(BLOCKED, 3, 5, 13).deployed) == pytest.approx(
+        large, rel=CLOSE, abs=0.0
+    )
     wide = convolution_error(deployed_error(8, 8, UNIT), 3, UNIT, SINGLE.unit, 64)
-    assert affine(convolution(BLOCKED, 3, 8, 8).deployed) == pytest.approx(wide, rel=CLOSE)
+    assert affine(convolution(BLOCKED, 3, 8, 8).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
 
 
 def test_transforms_by_hand() -> None:
     unit = 2.0**-24
     table = math.sqrt(12.0) * (2.0**-47 + 2.0**-52 + unit)
     assert deployed_error(2, 3, unit) == pytest.approx(
-        table + math.sqrt(6.0) * g(6, unit), rel=0.01
+        table + math.sqrt(6.0) * g(6, unit), rel=0.01, abs=0.0
     )
     stages = sum(
         2 * unit + g(p + 2, unit) * (math.sqrt(p) + 2 * unit) for p in (3, 3, 2, 5, 2)
     )  # 9 x 10, and one for real input
     fft = stages / (1 - stages) + g(8, unit)
-    assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE)
+    assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE, abs=0.0)
     single = math.sqrt(2.0) * 12 * UNIT + math.sqrt(2.0) * g(3, UNIT)
     double = math.sqrt(4.0) * 12 * UNIT + math.sqrt(4.0) * g(4, UNIT)
-    assert own_error(1, 2) == pytest.approx(math.sqrt(2.0) * (single + double + 2 * UNIT), rel=0.05)
+    assert own_error(1, 2) == pytest.approx(
+        math.sqrt(2.0) * (single + double + 2 * UNIT), rel=0.05, abs=0.0
+    )
 
 
 def test_normalize() -> None:
     step = KINDS["normalize"](SINGLE, mean=np.array([0.5, 0.0]), std=np.array([0.25, 2.0]))
-    assert step.norm == pytest.approx(4.0, rel=CLOSE)
+    assert step.norm == pytest.approx(4.0, rel=CLOSE, abs=0.0)
     assert step.norm >= 4.0
     assert affine(step.deployed) == pytest.approx((0.0, 0.0, g(3, SINGLE.unit)), abs=1e-20)
     assert affine(step.own) == pytest.approx((0.0, 0.0, g(3, UNIT)), abs=1e-25)

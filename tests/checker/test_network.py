@@ -166,24 +166,36 @@ def test_the_profile_is_read_from_the_model(tmp_path: Path) -> None:
     assert json.dumps(sorted(model.profiles)) == json.dumps(sorted(PROFILES))
 
 
-def test_a_radius_by_hand(tmp_path: Path) -> None:
-    """Two dense layers in float32: every term of (C9) to (C12), with S = a = 2 and |b| = 5."""
-    hidden = Dense(2.0 * torch.eye(2), torch.tensor([3.0, 4.0]))
+@pytest.mark.parametrize("profile", ["float32", "float64"])
+def test_a_radius_by_hand(profile: str, tmp_path: Path) -> None:
+    """Two hidden layers with S = a = 2 and 4, |b| = 5 and 2: every term of (C9) to (C12)."""
+    layers = [
+        Dense(2.0 * torch.eye(2), torch.tensor([3.0, 4.0])),
+        Dense(4.0 * torch.eye(2), torch.tensor([2.0, 0.0])),
+    ]
     head = Dense(torch.tensor([[4.0, 0.0], [1.0, 0.0]]), torch.tensor([0.5, -0.25]))
-    network = opened(tmp_path, FrozenNetwork([hidden, head], (2,)), "float32")
+    network = opened(tmp_path, FrozenNetwork([*layers, head], (2,)), profile)
     proof = network.prove(np.array([[30.0, 40.0]]), np.array([0]))
-    wide, unit = 2.0**-53, 2.0**-24
-    size = math.hypot(63.0, 84.0)
-    own = 3 * wide * (2.0 * 50.0 + 5.0)
-    near, far, steep = size, 3 * unit * (2.0 * 50.0 + 5.0), 3 * unit * 2.0
-    margin = 4.0 * 63.0 + 0.5 - (63.0 - 0.25)
-    slack = 3.0 * own + 4 * wide * (5.0 * size + 0.75 + margin)
-    slack += 3.0 * far + 3 * unit * (5.0 * (near + far) + 0.75)
-    growth = 3.0 * 2.0 + 3.0 * steep + 3 * unit * 5.0 * (2.0 + steep)
+    wide, unit = 2.0**-53, PROFILES[profile].unit
+    z = np.array([30.0, 40.0])
+    own = far = growth = 0.0  # errors, and that of the deployed one with the radius
+    reach, sizes = 1.0, [50.0]
+    for norm, bias in ((2.0, np.array([3.0, 4.0])), (4.0, np.array([2.0, 0.0]))):
+        offset = math.hypot(*bias)
+        far, arriving = norm * far, sizes[-1] + own + far
+        own = norm * own + 3 * wide * (norm * sizes[-1] + offset)
+        far += 3 * unit * (norm * arriving + offset)
+        growth = norm * growth + 3 * unit * norm * (reach + growth)
+        reach *= norm
+        z = norm * z + bias
+        sizes.append(math.hypot(*z))
+    margin = 3.0 * z[0] + 0.75
+    doubt = 3.0 * own + 4 * wide * (5.0 * sizes[-1] + 0.75 + margin)
+    doubt += 3.0 * far + 3 * unit * (5.0 * (sizes[-1] + own + far) + 0.75)
+    steep = 3.0 * reach + 3.0 * growth + 3 * unit * 5.0 * (reach + growth)
     assert proof.margin[0] == margin
-    assert proof.tolerance[0] == pytest.approx(slack, rel=1e-5)
-    assert proof.radius[0] == pytest.approx((margin - slack) / growth, rel=1e-9)
-    assert proof.radius[0] <= (margin - slack) / growth * (1 + 1e-12)
+    assert proof.tolerance[0] == pytest.approx(doubt, rel=1e-5, abs=0.0)
+    assert proof.radius[0] == pytest.approx((margin - doubt) / steep, rel=1e-11)
 
 
 def test_nothing_is_proved_near_overflow(tmp_path: Path) -> None:
