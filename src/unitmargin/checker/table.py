@@ -112,7 +112,9 @@ def write(verdicts: list[Verdict], path: Path) -> None:
     for (index, predicted, _, _, radius), provable, reason in verdicts:
         word = f'"{reason}"' if reason else ("confirmed" if radius else "no claim")
         lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    aside = path.with_name(path.name + ".partial")
+    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    aside.replace(path)
 
 
 def _read_rows(path: Path) -> list[Certificate]:
