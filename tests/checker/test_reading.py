@@ -111,6 +111,8 @@ ENTRY = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
         {"a": ENTRY | {"data_offsets": [1, 9]}},
         {"a": ENTRY, "b": ENTRY},
         {"a": ENTRY | {"shape": "1"}},
+        {"a": ENTRY | {"shape": [1.0]}},
+        {"a": ENTRY | {"shape": [-1, -1]}},
         {"a": 3},
         '{"a": 1, "a": 2}',
         '{"__metadata__": {"x": "1", "x": "2"}}',

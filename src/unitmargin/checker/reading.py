@@ -72,6 +72,8 @@ def read_container(path: Path) -> tuple[dict[str, str], dict[str, Stored]]:
         for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
             start, stop = entry["data_offsets"]
             shape = tuple(entry["shape"])
+            if any(type(count) is not int or count < 0 for count in shape):
+                raise ValueError(f"tensor {name} has shape {shape}")
             if start != end or stop - start != math.prod(shape) * WIDTHS[entry["dtype"]]:
                 raise ValueError(f"tensor {name} does not follow the one before it")
             tensors[name] = Stored(entry["dtype"], shape, data[size + start : size + stop])
