@@ -143,6 +143,11 @@ class Normalize(FixedLayer):
         self.register_buffer("std", std)
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        if x.shape[1] != len(self.mean):
+            raise ValueError(
+                f"x must have {len(self.mean)} channels, one a mean, got {x.shape[1]}; build the "
+                "normalisation from inputs of this shape"
+            )
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
 

@@ -7,12 +7,13 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
-from unitmargin.frozen.blocked import BlockedDense, blocked_layer
+from unitmargin.frozen.blocked import WIDE_CHANNELS, BlockedDense, blocked_layer
 from unitmargin.frozen.layers import Dense
 
 CHUNK = 32
@@ -42,6 +43,14 @@ class Profile:
     def unit(self) -> float:
         """Unit roundoff of the profile's type."""
         return UNIT_ROUNDOFF[self.dtype]
+
+    def definition(self) -> dict[str, Any]:
+        """What the profile is, as JSON values."""
+        return {
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "chunk": self.chunk,
+            "wide_channels": None if self.chunk is None else WIDE_CHANNELS,
+        }
 
     def length(self, n: int) -> int:
         """Most roundings that one of n summed products meets, in any order within a chunk."""
