@@ -27,7 +27,7 @@ from unitmargin.recipe import (
     write_recipe,
 )
 from unitmargin.steps.freeze import DTYPES
-from unitmargin.steps.train import schedule_factor
+from unitmargin.schedules import schedule_factor
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 

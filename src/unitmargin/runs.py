@@ -84,8 +84,9 @@ class RunFolder:
 
 
 def open_dataset(recipe: Recipe) -> Dataset:
-    """The recipe's data set, limited as it says."""
-    return load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
+    """The recipe's data set, limited and up-sampled as it says."""
+    dataset = load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
+    return dataset.upsampled(recipe.data.upsample)
 
 
 def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:

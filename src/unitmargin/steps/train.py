@@ -29,6 +29,7 @@ from unitmargin.runs import (
     provenance,
     write_csv,
 )
+from unitmargin.schedules import schedule_factor
 
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: the weights are orthogonalised once a batch, so larger
@@ -63,29 +64,6 @@ class TrainResult:
 
     model: Classifier
     history: tuple[EpochRecord, ...]
-
-
-def schedule_factor(name: str, progress: float) -> float:
-    """Factor on the learning rate at ``progress`` in [0, 1].
-
-    ``halving`` is the paper's (x 0.5 at 1/3 and 2/3), ``one_cycle`` a linear warm-up over 30 %
-    then a cosine to zero, ``linear`` a straight line to zero.
-
-    Example:
-        >>> [schedule_factor("halving", p) for p in (0.0, 0.5, 0.9)]
-        [1.0, 0.5, 0.25]
-    """
-    factors = {
-        "halving": 0.5 ** math.floor(min(3.0 * progress + 1e-9, 2.0)),
-        "one_cycle": progress / 0.3
-        if progress < 0.3
-        else 0.5 + 0.5 * math.cos(math.pi * (progress - 0.3) / 0.7),
-        "linear": 1.0 - progress,
-        "constant": 1.0,
-    }
-    if name not in factors:
-        raise ValueError(f"schedule must be one of {', '.join(factors)}, got {name!r}; choose one")
-    return factors[name]
 
 
 def train(
@@ -133,7 +111,7 @@ def train(
     test = as_samples(test_data).to(place)
     state = trainer.restore(Path(checkpoint)) if checkpoint else []
     history = [EpochRecord(**row) for row in state]
-    for epoch in range(len(history), options.epochs):
+    for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
         loss, rate = trainer.epoch(epoch)
         clean, certified = evaluate(model, test)
@@ -141,7 +119,7 @@ def train(
         seconds = time.perf_counter() - started
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
-            tqdm.write(history[-1].line(options.epochs))
+            tqdm.write(history[-1].line(trainer.epochs))
         if after_epoch and processes.first:
             after_epoch(history)
         if checkpoint and processes.first:
@@ -176,8 +154,16 @@ class _Trainer:
         self.device = samples.inputs.device
         self.network = processes.wrap(model)
         self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
-        self.optimizers = build_optimizers(model, options.learning_rate, options.manifold_rate)
-        self.steps = math.ceil(len(samples) / options.batch_size)
+        self.optimizers = build_optimizers(
+            model,
+            options.learning_rate,
+            options.manifold_rate,
+            sgd_momentum=options.momentum if options.optimizer == "sgd" else None,
+            weight_decay=options.weight_decay,
+        )
+        self.epoch_steps = math.ceil(len(samples) / options.batch_size)
+        self.steps = options.steps or options.epochs * self.epoch_steps
+        self.epochs = math.ceil(self.steps / self.epoch_steps)
         schedule_factor(options.schedule, 0.0)
         check_precision(options.precision, model)
 
@@ -189,11 +175,13 @@ class _Trainer:
         generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + epoch)
         order = torch.randperm(len(self.samples), generator=generator)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        batches = order.split(self.options.batch_size)
+        first = epoch * self.epoch_steps
+        batches = order.split(self.options.batch_size)[: self.steps - first]
+        seen = sum(map(len, batches))
         bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet)
         self.model.train()
         for step, index in enumerate(bar):
-            progress = (epoch + step / self.steps) / self.options.epochs
+            progress = (first + step) / self.steps
             try:
                 total += self._step(index.to(self.device), generator, progress) * len(index)
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
@@ -201,7 +189,7 @@ class _Trainer:
                     f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
                     f"({error}); lower the learning rate"
                 ) from error
-        mean = self.processes.average(total) / len(self.samples)
+        mean = self.processes.average(total) / seen
         if not math.isfinite(mean):
             raise FloatingPointError(
                 f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
@@ -212,7 +200,10 @@ class _Trainer:
     def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
         inputs, labels = self.samples.batch(index)
         if self.options.crop or self.options.flip:
-            inputs = random_crop_flip(inputs, self.options.crop, self.options.flip, generator)
+            options = self.options
+            inputs = random_crop_flip(
+                inputs, options.crop, options.flip, generator, options.padding
+            )
         own = self.processes.share(torch.arange(len(index), device=self.device))
         factor = schedule_factor(self.options.schedule, progress)
         with training_precision(self.options.precision, self.device):
