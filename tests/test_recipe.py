@@ -26,8 +26,8 @@ from unitmargin.recipe import (
     read_recipe,
     write_recipe,
 )
-from unitmargin.steps.freeze import DTYPES
 from unitmargin.schedules import schedule_factor
+from unitmargin.steps.freeze import DTYPES
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 

@@ -5,7 +5,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +104,19 @@ def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     )
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
+@contextmanager
+def write_aside(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` to be written, which takes its place when all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(path.name + ".partial")
-    aside.write_text(text, encoding="utf-8")
+    yield aside
     os.replace(aside, path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    with write_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, content: Any) -> None:

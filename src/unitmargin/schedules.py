@@ -70,5 +70,7 @@ def schedule_factor(name: str, progress: float) -> float:
         [1.0, 0.5, 0.25]
     """
     if name not in SCHEDULES:
-        raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {name!r}; choose one")
+        raise ValueError(
+            f"schedule must be one of {', '.join(SCHEDULES)}, got {name!r}; choose one"
+        )
     return SCHEDULES[name](progress)

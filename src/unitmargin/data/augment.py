@@ -20,7 +20,8 @@ def random_crop_flip(
 
     `images` has shape (batch, channels, height, width), any dtype, on any device; so has the
     result. Each image is surrounded by `padding` pixels on every side, zeros or with mode "reflect"
-    its own pixels mirrored, and cut back to its size at a place drawn evenly; with `flip` it is mirrored left to right with probability 1/2.
+    its own pixels mirrored, and cut back to its size at a place drawn evenly; with `flip` it is
+    mirrored left to right with probability 1/2.
 
     Guaranteed: the result depends on the images and on the state of `generator` alone, not on the
     device. `generator` must be on the CPU; from there only three short index tensors travel.

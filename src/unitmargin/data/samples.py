@@ -18,8 +18,8 @@ class Samples:
 
     `inputs` is uint8 or float32 of shape (n, \\*shape), `labels` is int64 of shape (n,), both on
     one device. A batch holds `inputs / scale`: with `scale=255.0`, the bytes of an image become
-    pixels in [0, 1], which are the units of every radius. With `upsample=r` each pixel of a batch is
-    repeated r times in each direction: distances between images are then r times as long.
+    pixels in [0, 1], which are the units of every radius. With `upsample=r` each pixel of a batch
+    is repeated r times in each direction: distances between images are then r times as long.
 
     Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
     Raises `ValueError` otherwise.

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+from unitmargin.paper import Table
+from unitmargin.paper.tightness import HEADER, NOT_RUN, paper_name, tightness_tables
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
 from unitmargin.runs import RunError, RunFolder
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import Status
-from unitmargin.tables import Table
-from unitmargin.tables.tightness import HEADER, NOT_RUN, paper_name, tightness_tables
 from unitmargin.tightness import Search
 
 CIFAR = Recipe(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unitmargin.tables.paper import printed_rows
+from unitmargin.paper.printed import printed_rows
 
 
 def key(row: dict[str, object]) -> tuple[object, ...]:
