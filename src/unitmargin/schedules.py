@@ -18,17 +18,17 @@ epochs, as LargeConvNet was trained."""
 
 def halving(progress: float) -> float:
     """The paper's: x 0.5 at 1/3 and at 2/3."""
-    return 0.5 ** math.floor(min(3.0 * progress + 1e-9, 2.0))
+    return math.pow(0.5, math.floor(min(3.0 * progress + 1e-9, 2.0)))
 
 
 def tenths(progress: float) -> float:
     """That of LipConvNet: x 0.1 at 1/2 and at 3/4."""
-    return 0.1 ** ((progress >= 0.5) + (progress >= 0.75))
+    return math.pow(0.1, (progress >= 0.5) + (progress >= 0.75))
 
 
 def exponential(progress: float) -> float:
     """That of LargeConvNet: a straight line of the logarithm."""
-    return 10.0 ** (-DECADES * progress)
+    return math.pow(10.0, -DECADES * progress)
 
 
 def triangle(progress: float) -> float:

@@ -27,6 +27,12 @@ BINS = 40
 EXACT = 1e-9
 """Smallest deviation that is told apart: below one float32 ulp of a distance."""
 
+AXIS = (-9.2, -3.0)
+"""Powers of ten in the figure."""
+
+DASHES = ("-", "--", ":")
+"""Many of the curves coincide."""
+
 TABLE_HEADER = ("Classes", "Weight", "Largest error", "Median error", "Paper")
 PRINTED = {(10, 3): "1e-5"}
 """Largest error that the paper states, by classes and steps."""
@@ -116,8 +122,8 @@ def error_figure(errors: dict[tuple[int, str], Float[Tensor, " pairs"]]) -> Figu
         for number, name in enumerate(weights()):
             powers = errors[classes, name].clamp_min(EXACT).log10().numpy()
             panel.hist(
-                powers, bins=BINS, range=(-9.0, 0.0), histtype="step", linewidth=1.4, label=name,
-                density=True, color=CLASS_COLOURS[number],
+                powers, bins=BINS, range=AXIS, histtype="step", density=True, label=name,
+                color=CLASS_COLOURS[number], linestyle=DASHES[number % len(DASHES)], linewidth=1.4,
             )  # fmt: skip
         panel.set_title(f"C = {classes}", color=INK, fontsize=TEXT_SIZE)
         panel.set_yticks([])

@@ -148,7 +148,7 @@ def write_output(name: str, output: Output, out: Path) -> list[Path]:
             with write_aside(file) as aside:
                 figure.savefig(aside, format=suffix, dpi=RESOLUTION)
             pictures.append(file)
-        sections.append(f"## {label}\n\n![{caption}]({label}.png)\n\n{caption}\n")
+        sections.append(f"## {label}\n\n![{label}]({label}.png)\n\n{caption}\n")
     write_text(markdown, f"# {name}\n\n" + "\n".join(sections))
     needs = "% Needs \\usepackage{booktabs,graphicx}.\n"
     write_text(latex, needs + "\n".join(to_latex(table) for table in output.tables))
