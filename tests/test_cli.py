@@ -80,13 +80,13 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
     assert status("verify", "runs/tiny", "--solvers", "none") == 2
     assert "choose among them" in capsys.readouterr().err
-    assert status("reproduce", "tightness") == 0
+    assert status("reproduce", "tightness", "--runs", "runs/tiny") == 0
     assert "reproduce: tightness from 1 run" in capsys.readouterr().out
-    text = Path("runs/tables/tightness.md").read_text()
+    text = Path("runs/paper/tightness.md").read_text()
     assert "| deepfool (" in text
     assert "| fmn (" in text
     assert status("reproduce", "speed") == 2
-    assert "target must be one of tightness" in capsys.readouterr().err
+    assert "target must be one of accuracy, input-size, tightness" in capsys.readouterr().err
 
 
 def test_run_walks_all_steps_and_keeps_the_status_of_verify(

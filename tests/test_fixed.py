@@ -119,3 +119,7 @@ def test_a_constant_channel_is_refused_under_channel_only() -> None:
     with pytest.raises(ValueError, match="drop constant channels"):
         normalize_from(inputs, "channel")
     assert normalize_from(inputs, "scalar").norm() > 1
+
+
+def test_a_batch_of_nothing_is_unshuffled_too() -> None:
+    assert PixelUnshuffle(2)(torch.empty(0, 3, 8, 6)).shape == (0, 12, 4, 3)

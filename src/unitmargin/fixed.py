@@ -55,6 +55,11 @@ class PixelUnshuffle(FixedLayer):
         return {"factor": self.factor}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
+        if x.numel() == 0:
+            # torch leaves the shape of an empty batch as it is.
+            batch, channels, height, width = x.shape
+            factor = self.factor
+            return x.new_empty(batch, channels * factor**2, height // factor, width // factor)
         return nn.functional.pixel_unshuffle(x, self.factor)
 
 

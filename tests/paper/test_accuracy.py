@@ -11,6 +11,7 @@ from unitmargin.paper.networks import row_recipe
 from unitmargin.recipe import embedded_recipe, read_recipe
 from unitmargin.runs import RunError, RunFolder
 
+
 def test_seeds_are_averaged_beside_the_paper(tmp_path: Path) -> None:
     row = row_recipe("UGNN+OPLU+updU", "raw")
     runs = [

@@ -66,7 +66,7 @@ def against_peers(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy in both spaces, the large UGNN and the peers."""
     figure, (own, original) = panels(2)
     draw(own, [(name(run), curve(run, 1.0)) for run in runs], "ε, in the network's input")
-    scaled = [(name(run), curve(run, run.recipe().data.upsample)) for run in runs]
+    scaled = [(name(run), curve(run, float(run.recipe().data.upsample))) for run in runs]
     draw(original, scaled, "ε, in the original pixels")
     return figure
 

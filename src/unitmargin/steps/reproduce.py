@@ -160,9 +160,3 @@ def seeds_of(count: int) -> tuple[int, ...]:
     if count < 1:
         raise ValueError(f"seeds must be at least 1, got {count}; the paper has 4")
     return tuple(range(count))
-
-
-def finished_folders(parent: Path) -> list[Path]:
-    """Run folders in a folder that hold certificates, by name."""
-    found = [RunFolder(path) for path in sorted(parent.glob("*"))]
-    return [folder.path for folder in found if folder.certificates_file.is_file()]
