@@ -1,4 +1,4 @@
-"""Pair distances of UPD matrices: the closed forms are exact, the listing is what torch makes it."""
+"""Pair distances of UPD matrices: closed forms are exact, the listing is what torch makes it."""
 
 import pytest
 import torch
