@@ -12,7 +12,8 @@ from unitmargin.fourier import CircularTransform, Spectrum, convolve
 
 
 def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
-    """All singular values of a stack of wide matrices, real or complex, ascending, in float64.
+    """All singular values of a stack of matrices, real or complex, ascending, in float64: as many
+    a matrix as its shorter side has entries.
 
     Square roots of the Gram matrices' eigenvalues: relative accuracy about 1e-15 near 1, which is
     where orthogonal weights are; 1e-8 of the largest value near 0.
@@ -20,7 +21,8 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64, device=matrices.device)
     wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
-    values: Tensor = torch.linalg.eigvalsh(wide @ wide.mH)
+    gram = wide @ wide.mH if wide.shape[-2] <= wide.shape[-1] else wide.mH @ wide
+    values: Tensor = torch.linalg.eigvalsh(gram)
     return values.clamp_min(0.0).sqrt().flatten().sort().values
 
 
