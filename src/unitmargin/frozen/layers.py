@@ -29,9 +29,21 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
 class WeightedLayer(FixedLayer):
     """A fixed layer with a weight: its singular values are known exactly.
 
+    It promises to be semi-orthogonal (all singular values 1), and GNP where it does not grow.
+
     Weights are stored contiguous, as files hold them: the order of summation, and with it the last
     bit of a logit, depends on the layout.
     """
+
+    @property
+    def gnp(self) -> bool:
+        outputs, inputs = self.size
+        return outputs <= inputs
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Output and input width of each matrix of the layer."""
+        raise NotImplementedError
 
     def singular_values(self) -> Float[Tensor, " values"]:
         """Singular values of the layer's linear part, ascending, float64."""
@@ -56,6 +68,10 @@ class Dense(WeightedLayer):
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
         with torch.autocast(x.device.type, enabled=False):
             return torch.nn.functional.linear(x, self.weight, self.bias)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.weight.shape[0], self.weight.shape[1]
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.weight)
@@ -103,6 +119,10 @@ class CircularConvolution(WeightedLayer):
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
         with torch.autocast(x.device.type, enabled=False):
             return convolve(x, Spectrum(self.real, self.pairs), self.bias, self.transform)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.real.shape[1], self.real.shape[2]
 
     def singular_values(self) -> Float[Tensor, " values"]:
         pairs = torch.complex(self.pairs[:, 0].double(), self.pairs[:, 1].double())
