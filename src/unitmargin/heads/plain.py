@@ -45,6 +45,12 @@ class OrthonormalHead(Head):
     def weight(self) -> Float[Tensor, "c m"]:
         return self.linear.weight()
 
+    def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
+        # The layer's own forward: a skew one never makes its weight in training.
+        with torch.autocast(x.device.type, enabled=False):
+            logits: Tensor = self.linear(x.to(self.bias.dtype))
+        return logits
+
     def freeze(self) -> Dense:
         return self.linear.freeze()
 
