@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.fixed import FixedLayer
+from unitmargin.fixed import GNPLayer
 
 
-class Activation(FixedLayer):
+class Activation(GNPLayer):
     """A GNP activation over axis 1; ``group`` is the number of channels it needs to divide."""
 
     @property

@@ -10,18 +10,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from unitmargin.activations import ACTIVATIONS
-from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.frozen.registry import FROZEN_LAYERS
 
 FORMAT = "unitmargin-frozen-1"
-
-FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    layer.kind: layer
-    for layer in (Flatten, PixelUnshuffle, MaxPool, Normalize, Dense, CircularConvolution)
-} | dict(ACTIVATIONS)
-
 
 class ModelFileError(ValueError):
     """A model file that cannot be trusted: damaged, of another format, or inconsistent."""

@@ -1,17 +1,13 @@
 """Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
 
-import copy
 from collections.abc import Sequence
-from typing import Any
 
 import torch
-from torch import nn
 
 from unitmargin.checkpoint import read_weights
 from unitmargin.checks import audit
-from unitmargin.fixed import FixedLayer
 from unitmargin.frozen import FrozenNetwork, save
-from unitmargin.models import Classifier
+from unitmargin.models import Classifier, frozen_layer
 from unitmargin.runs import RunFolder, open_dataset, open_model
 
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
@@ -46,7 +42,7 @@ def freeze(
     """
     if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
-    layers = [_plain(layer).to(dtype) for _, layer in model.layers()]
+    layers = [frozen_layer(layer).to(dtype) for _, layer in model.layers()]
     frozen = FrozenNetwork(layers, model.in_shape, classes).to(dtype)
     figures = audit(frozen)
     frozen.facts |= {
@@ -56,12 +52,6 @@ def freeze(
         "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
     }
     return frozen
-
-
-def _plain(layer: nn.Module) -> FixedLayer:
-    frozen: Any = layer if isinstance(layer, FixedLayer) else layer.freeze()  # type: ignore[operator]
-    assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
-    return copy.deepcopy(frozen)  # a float64 layer may hand out its own parameters
 
 
 def freeze_run(folder: RunFolder) -> str:
