@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from unitmargin.heads import HEADS
+from unitmargin.heads import UPD_HEADS
 from unitmargin.paper import unitary_gradient
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", UPD_HEADS)
 def test_norms_are_one(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unitary_gradient, "SAMPLES", 8)
     norms = unitary_gradient.gradient_norms(head, torch.float64)

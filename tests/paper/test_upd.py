@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from unitmargin.checks import pair_distances
-from unitmargin.heads import BoundedUPD, simplex
+from unitmargin.heads import BoundedUPD
+from unitmargin.heads.upd import simplex
 from unitmargin.paper.upd import listing, ours, pair_errors, weights
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from unitmargin.checks import pair_gradient_norms
-from unitmargin.heads import HEADS
+from unitmargin.heads import UPD_HEADS
 from unitmargin.models import UGNN
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
@@ -38,7 +38,7 @@ def unitary_gradient(runs: Sequence[RunFolder]) -> Output:
     """``fig:distplot_unitary_grad`` and its numbers; no run is needed."""
     norms = {
         (head, dtype): gradient_norms(head, dtype)
-        for head in HEADS
+        for head in UPD_HEADS
         for dtype in (torch.float32, torch.float64)
     }
     rows = tuple(
@@ -52,7 +52,7 @@ def unitary_gradient(runs: Sequence[RunFolder]) -> Output:
         for (head, dtype), values in norms.items()
     )
     table = Table("tab:unitary-gradient", CAPTION, TABLE_HEADER, (rows,), TABLE_HEADER[2:])
-    drawn = {head: norms[head, torch.float32] for head in HEADS}
+    drawn = {head: norms[head, torch.float32] for head in UPD_HEADS}
     return Output([table], {"distplot-unitary-grad": (norm_figure(drawn), CAPTION)})
 
 

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from unitmargin.checks import pair_distances
-from unitmargin.heads import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead, psi
+from unitmargin.heads import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead
+from unitmargin.heads.upd import psi
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
 from unitmargin.paper.target import Output, Target
