@@ -39,8 +39,13 @@ class OrthonormalHead(Head):
                 f"got {features}; widen the last hidden layer"
             )
         self.linear = linear(features, classes)
-        assert self.linear.bias is not None  # the default of every dense layer
-        self.bias = self.linear.bias
+
+    @property
+    def bias(self) -> nn.Parameter:  # type: ignore[override]
+        """The dense layer's own bias; a second name for it would be a second entry in files."""
+        bias = self.linear.bias
+        assert bias is not None  # the default of every dense layer
+        return bias
 
     def weight(self) -> Float[Tensor, "c m"]:
         return self.linear.weight()
