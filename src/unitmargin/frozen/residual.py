@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -27,6 +26,7 @@ class ConvexCombination(FixedLayer):
         ValueError: t outside [0, 1].
 
     Example:
+        >>> import torch
         >>> from unitmargin.activations import Abs
         >>> ConvexCombination(torch.tensor(0.25), [Abs()])(torch.tensor([[-2.0]])).item()
         1.0
