@@ -16,6 +16,7 @@ from unitmargin.frozen.registry import FROZEN_LAYERS
 
 FORMAT = "unitmargin-frozen-1"
 
+
 class ModelFileError(ValueError):
     """A model file that cannot be trusted: damaged, of another format, or inconsistent."""
 

@@ -26,6 +26,7 @@ class ConvexCombination(FixedLayer):
         ValueError: t outside [0, 1].
 
     Example:
+        >>> import torch
         >>> from unitmargin.activations import Abs
         >>> ConvexCombination(torch.tensor(0.25), [Abs()])(torch.tensor([[-2.0]])).item()
         1.0

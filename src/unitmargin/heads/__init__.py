@@ -11,8 +11,14 @@ from unitmargin.heads.upd import BoundedUPD as BoundedUPD
 from unitmargin.heads.upd import LbfgsUPD as LbfgsUPD
 from unitmargin.heads.upd import SimplexUPD as SimplexUPD
 from unitmargin.heads.upd import UPDHead as UPDHead
+from unitmargin.heads.upd import lbfgs_projection as lbfgs_projection
+from unitmargin.heads.upd import pair_differences as pair_differences
+from unitmargin.heads.upd import psi as psi
+from unitmargin.heads.upd import psi_gradient as psi_gradient
+from unitmargin.heads.upd import simplex as simplex
+from unitmargin.heads.upd import squared_distances as squared_distances
 
-UPD_HEADS: dict[str, Callable[[int, int], Head]] = {
+UPD_HEADS: dict[str, type[UPDHead]] = {
     "bounded": BoundedUPD,
     "simplex": SimplexUPD,
     "lbfgs": LbfgsUPD,

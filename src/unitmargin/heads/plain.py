@@ -9,12 +9,10 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.layers import Dense
 from unitmargin.heads.head import Head, check_classes
-from unitmargin.orthogonal import (
-    BjorckLinear,
-    CayleyLinear,
-    OrthogonalLinear,
-    SkewLinear,
-)
+from unitmargin.orthogonal import OrthogonalLinear
+from unitmargin.orthogonal.bjorck import BjorckLinear
+from unitmargin.orthogonal.cayley import CayleyLinear
+from unitmargin.orthogonal.skew import SkewLinear
 
 
 class OrthonormalHead(Head):
@@ -100,9 +98,8 @@ class RowNormalizedHead(Head):
         self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
 
     def weight(self) -> Float[Tensor, "c m"]:
-        return self.raw / torch.linalg.vector_norm(self.raw, dim=1, keepdim=True)
+        return nn.functional.normalize(self.raw, dim=1)
 
     def freeze(self) -> Dense:
-        wide = self.raw.detach().double()
-        rows = wide / torch.linalg.vector_norm(wide, dim=1, keepdim=True)
+        rows = nn.functional.normalize(self.raw.detach().double(), dim=1)
         return Dense(rows, self.bias.detach().double())

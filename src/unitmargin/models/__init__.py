@@ -16,6 +16,7 @@ from unitmargin.models.lip_convnet import LipConvNet5 as LipConvNet5
 from unitmargin.models.lip_convnet import LipConvNet10 as LipConvNet10
 from unitmargin.models.lip_convnet import LipConvNet15 as LipConvNet15
 from unitmargin.models.lip_convnet import LipConvNet20 as LipConvNet20
+from unitmargin.models.residual import ConvexResidual as ConvexResidual
 from unitmargin.models.resnet9 import ResNet9 as ResNet9
 from unitmargin.models.ugnn import UGNN as UGNN
 

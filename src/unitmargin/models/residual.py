@@ -25,9 +25,16 @@ class ConvexResidual(nn.Module):
         self.gate = nn.Parameter(torch.tensor(INITIAL_GATE))
         self.branch = nn.Sequential(*branch)
 
+    @property
+    def share(self) -> Float[Tensor, ""]:
+        """The input's share t."""
+        share: Tensor = self.gate.sigmoid()
+        return share
+
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        share = self.gate.sigmoid()
-        return share * x + (1.0 - share) * self.branch(x)
+        share = self.share
+        output: Tensor = self.branch(x)
+        return share * x + (1.0 - share) * output
 
     def freeze(self) -> ConvexCombination:
         """The deployed layer; the share is computed in float64."""

@@ -47,7 +47,8 @@ def bjorck(
 ) -> Float[Tensor, "*stack rows columns"]:
     r"""Björck iteration of order 1, :math:`W \leftarrow (1 + \beta) W - \beta W W^T W`, beta 0.5.
 
-    Shapes: any stack with ``rows <= columns``. The start is divided by a bound of its largest singular value.
+    Shapes: any stack with ``rows <= columns``. The start is divided by a bound of its largest
+    singular value.
     Guarantee: ``max |W W^T - I| <= 2e-6`` in float32 after 15 steps for a condition number up to
     30. From a square Gaussian start (condition number about 1e4) 15 steps are not enough: the
     layers start orthogonal for that reason. In exact arithmetic a step keeps every singular value
@@ -74,7 +75,7 @@ def bjorck(
 def _steps_on_gram(
     weight: Float[Tensor, "*stack rows columns"], steps: int
 ) -> Float[Tensor, "*stack rows rows"]:
-    """The factor M of that many steps, which take W to M W: all of them are polynomials in W W^T."""
+    """The factor M of that many steps, which take W to M W; it is a polynomial in W W^T."""
     gram = weight @ weight.mT
     eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     factor = (1.0 + BJORCK_BETA) * eye - BJORCK_BETA * gram

@@ -59,14 +59,16 @@ def _power_norm(matrix: Float[Tensor, "rows columns"], steps: int) -> Float[Tens
     vector = start_vector(matrix.shape[1]).to(fixed)
     for _ in range(steps):
         vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
-    return torch.linalg.vector_norm(matrix @ vector)
+    norm: Tensor = torch.linalg.vector_norm(matrix @ vector)
+    return norm
 
 
 @lru_cache
 def start_vector(size: int) -> Float[Tensor, " size"]:
     """A fixed unit vector without structure: Gaussian numbers of a generator of its own."""
     generator = torch.Generator().manual_seed(0)
-    return nn.functional.normalize(torch.randn(size, generator=generator), dim=0)
+    vector: Tensor = torch.randn(size, generator=generator)
+    return vector / vector.square().sum().sqrt()
 
 
 def scaled_skew_filter(
@@ -147,7 +149,8 @@ class SkewConv2d(OrthogonalConv2d):
         with torch.autocast(x.device.type, enabled=False):
             blocks = self.skew_spectrum()
         missing = blocks.real.shape[-1] - self.in_channels
-        output = self.transform.synthesise(*self._series(blocks, self.transform.analyse(x), missing))
+        waves = self._series(blocks, self.transform.analyse(x), missing)
+        output: Tensor = self.transform.synthesise(*waves)
         return output if self.bias is None else output + self.bias[:, None, None]
 
     def _series(

@@ -12,12 +12,12 @@ from tqdm import tqdm
 
 from unitmargin.certificates import certificate_from_logits
 from unitmargin.checkpoint import write_weights
-from unitmargin.checks import audit_layer
 from unitmargin.data import Samples, as_samples
 from unitmargin.losses import margins
 from unitmargin.models import Classifier
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
 from unitmargin.processes import join_processes
+from unitmargin.promises import audit_layer
 from unitmargin.recipe import Recipe, TrainingOptions
 from unitmargin.runs import (
     HEADLINE_EPSILON,
@@ -159,14 +159,13 @@ def evaluate(model: Classifier, samples: Samples) -> tuple[float, float]:
 
 
 def orthogonality_error(model: Classifier) -> float:
-    """Largest deviation from 1 of a singular value of any orthogonal layer, as used in forward."""
-    layers = [
-        (name, layer)
-        for name, layer in model.layers()
-        if isinstance(layer, OrthogonalLinear | OrthogonalConv2d)
-    ]
-    rows = [audit_layer(name, layer) for name, layer in layers]
-    return max((max(1.0 - row.smallest, row.largest - 1.0) for row in rows), default=0.0)
+    """Largest deviation from 1 of a singular value of any orthogonal layer, as it is evaluated."""
+    trained = [(name, layer) for name, layer in model.features.named_modules() if _weighted(layer)]
+    return max((audit_layer(name, layer).deviation for name, layer in trained), default=0.0)
+
+
+def _weighted(layer: torch.nn.Module) -> bool:
+    return isinstance(layer, OrthogonalLinear | OrthogonalConv2d)
 
 
 def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
