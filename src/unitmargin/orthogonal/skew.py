@@ -81,8 +81,8 @@ def scaled_skew_filter(
     skew = skew_filter(raw)
     correction = CORRECTION if raw.shape[-1] > 1 else 1.0
     # A filter of zeros stays one: its exponential is the identity.
-    norm = unrolled_norm(skew, steps).clamp_min(torch.finfo(raw.dtype).tiny)
-    return skew * (correction / norm)
+    norm = unrolled_norm(skew, steps)
+    return skew * (correction / torch.where(norm > 0.0, norm, 1.0))
 
 
 class SkewConv2d(OrthogonalConv2d):
