@@ -1,4 +1,4 @@
-"""The whole walk of networks that are 1-Lipschitz and no more: certified, never called distances."""
+"""The walk of networks that are 1-Lipschitz and no more: certified, never called distances."""
 
 import json
 from pathlib import Path
