@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from unitmargin.certificates import certify
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.models import build_model
@@ -14,7 +15,7 @@ from unitmargin.runs import RunFolder
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze, freeze_run
 from unitmargin.steps.report import report_run
-from unitmargin.steps.train import train_run
+from unitmargin.steps.train import evaluate, train_run
 from unitmargin.steps.verify import Check, verify, verify_run
 
 SKIPPED = {"unit_gradient", "closed_form_outside_radius"}
@@ -137,3 +138,15 @@ def test_the_frozen_facts_name_the_head(run: RunFolder) -> None:
     assert facts["head"] == "orthonormal"
     assert facts["head_error"] <= 1e-6
     assert "upd_error" not in facts
+
+
+@pytest.mark.parametrize("head", ["bjorck", "lln", "simplex"])
+def test_training_counts_radii_by_the_distances_of_rows(head: str) -> None:
+    model = build_model("large_convnet", (1, 8, 8), 4, width=4, head=head)
+    x = 3.0 * torch.rand(200, 1, 8, 8)
+    certificate = certify(freeze(model, torch.float64), x)
+    labels = certificate.label.where(torch.arange(200) % 3 > 0, 0)
+    right = labels == certificate.label
+    _, certified = evaluate(model, Samples(x, labels))
+    assert 0.0 < certified < 1.0
+    assert certified == float((right & (certificate.radius > 36 / 255)).double().mean())
