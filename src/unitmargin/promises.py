@@ -125,7 +125,7 @@ def _combination_rows(name: str, layer: ConvexCombination | ConvexResidual) -> l
         for index, sublayer in enumerate(layer.branch)
         for row in audit_rows(f"{name}.branch.{index}", sublayer)
     ]
-    share = float(layer.share)
+    share = float(layer.share.detach())
     branch = (1.0 - share) * math.prod(row.largest for row in inner)
     kind = type(layer).__name__
     outer = _row(name, kind, max(0.0, share - branch), share + branch, LIPSCHITZ)

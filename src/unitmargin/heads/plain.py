@@ -37,13 +37,9 @@ class OrthonormalHead(Head):
                 f"got {features}; widen the last hidden layer"
             )
         self.linear = linear(features, classes)
-
-    @property
-    def bias(self) -> nn.Parameter:  # type: ignore[override]
-        """The dense layer's own bias; a second name for it would be a second entry in files."""
-        bias = self.linear.bias
-        assert bias is not None  # the default of every dense layer
-        return bias
+        assert self.linear.bias is not None  # the default of every dense layer
+        # One owner: files refuse tensors of two names.
+        self.bias, self.linear.bias = self.linear.bias, None
 
     def weight(self) -> Float[Tensor, "c m"]:
         return self.linear.weight()
@@ -51,11 +47,12 @@ class OrthonormalHead(Head):
     def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
         # The layer's own forward: a skew one never makes its weight in training.
         with torch.autocast(x.device.type, enabled=False):
-            logits: Tensor = self.linear(x.to(self.bias.dtype))
-        return logits
+            products: Tensor = self.linear(x.to(self.bias.dtype))
+        return products + self.bias
 
     def freeze(self) -> Dense:
-        return self.linear.freeze()
+        weight = self.linear.freeze().weight
+        return Dense(weight, self.bias.detach().to(weight))
 
 
 class BjorckHead(OrthonormalHead):

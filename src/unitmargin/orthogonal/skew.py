@@ -6,10 +6,9 @@ With S skew, :math:`\exp(S) = \sum_i S^i / i!` is orthogonal. The operator of a 
 
 import math
 from functools import lru_cache
-from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 
 from unitmargin.fourier import KernelTransform, Spectrum, from_complex, multiply
@@ -28,6 +27,10 @@ most 0.7 * 3 = 2.1 for a 3 x 3 filter, and about 1.25 for a random one."""
 POWER_STEPS = 10
 """Power steps from a fixed start. They miss a few per cent of the norm of a random matrix, which
 changes the scale of S alone: exp(S) is orthogonal at every scale."""
+
+
+LARGEST_ARGUMENT = {torch.float32: 1.5, torch.float64: 0.3}
+"""Norms up to which the series of degree 12 is exact to rounding: x^13 / 13! is 3e-8 and 3e-17."""
 
 
 def skew_filter(raw: Float[Tensor, "q q k k"]) -> Float[Tensor, "q q k k"]:
@@ -78,8 +81,8 @@ def scaled_skew_filter(
     skew = skew_filter(raw)
     correction = CORRECTION if raw.shape[-1] > 1 else 1.0
     # A filter of zeros stays one: its exponential is the identity.
-    norm = unrolled_norm(skew, steps).clamp_min(torch.finfo(raw.dtype).tiny)
-    return skew * (correction / norm)
+    norm = unrolled_norm(skew, steps)
+    return skew * (correction / torch.where(norm > 0.0, norm, 1.0))
 
 
 class SkewConv2d(OrthogonalConv2d):
@@ -104,7 +107,7 @@ class SkewConv2d(OrthogonalConv2d):
         ValueError: an even kernel, which has no centre to be skew about.
 
     Cost: in training ``TRAINING_DEGREE`` products of q x q by frequency a sample; in evaluation
-    about 8 products of q^3 a frequency, once a call.
+    about 7 products of q^3 a frequency, once a call.
     Source: Singla, Feizi, arXiv 2105.11417.
     """
 
@@ -136,7 +139,7 @@ class SkewConv2d(OrthogonalConv2d):
         return spectrum
 
     def spectrum(self) -> Spectrum:
-        return self._slice(exponential(self.skew_spectrum()))
+        return self._slice(spectrum_exponential(self.skew_spectrum()))
 
     def _slice(self, blocks: Spectrum) -> Spectrum:
         rows, columns = slice(self.out_channels), slice(self.in_channels)
@@ -172,7 +175,7 @@ class SkewConv2d(OrthogonalConv2d):
         skew = scaled_skew_filter(self.raw.detach(), self.power_steps).double()
         size, map_size = (skew.shape[2], skew.shape[3]), self.transform.map_size
         transform = KernelTransform(size, map_size).to(skew.device).double()
-        blocks = self._slice(exponential(transform(skew)))
+        blocks = self._slice(spectrum_exponential(transform(skew)))
         exact = from_complex(
             polish_either_way(blocks.real), polish_either_way(blocks.complex_pairs())
         )
@@ -180,12 +183,42 @@ class SkewConv2d(OrthogonalConv2d):
         return CircularConvolution(*exact, bias.to(skew.device, torch.float64), map_size=map_size)
 
 
-def exponential(blocks: Spectrum) -> Spectrum:
-    """Matrix exponential of every block."""
-    real = torch.linalg.matrix_exp(blocks.real)
+def spectrum_exponential(blocks: Spectrum) -> Spectrum:
+    """Exponential of every block."""
+    real = exponential(blocks.real)
     if blocks.pairs.numel() == 0:
         return Spectrum(real, blocks.pairs)
-    return from_complex(real, torch.linalg.matrix_exp(blocks.complex_pairs()))
+    return from_complex(real, exponential(blocks.complex_pairs()))
+
+
+def exponential(matrices: Inexact[Tensor, "*stack q q"]) -> Inexact[Tensor, "*stack q q"]:
+    r"""Matrix exponential by its series of degree 12 and repeated squaring.
+
+    The norm that decides on the halvings is bounded by :math:`\|S^4\|_1^{1/4}`, so the truncation
+    stays below rounding for every argument.
+    Guarantee: ``max |Q Q^H - I| <= 5e-6`` in float32 and 1e-13 in float64 for skew-Hermitian
+    arguments of norm up to 10. (``torch.linalg.matrix_exp`` misses by 3e-5 in float32 at some.)
+    Cost: 5 products and one a halving.
+    Source: Paterson, Stockmeyer 1973; Higham, Functions of Matrices, chapter 10.
+    """
+    second = matrices @ matrices
+    third, fourth = second @ matrices, second @ second
+    norm = float(fourth.detach().abs().sum(-2).max()) ** 0.25 if fourth.numel() else 0.0
+    # A norm that is not finite has no scale: the result is not finite either.
+    largest = LARGEST_ARGUMENT[matrices.real.dtype]
+    halvings = max(0, math.ceil(math.log2(norm / largest))) if 0.0 < norm < math.inf else 0
+    eye = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+    scale = 0.5**halvings
+    powers = [eye, matrices * scale, second * scale**2, third * scale**3]
+    fourth = fourth * scale**4
+    result = fourth / math.factorial(12)
+    for start in (8, 4, 0):
+        terms = [power / math.factorial(start + i) for i, power in enumerate(powers)]
+        result = terms[0] + terms[1] + terms[2] + terms[3] + result
+        result = fourth @ result if start else result
+    for _ in range(halvings):
+        result = result @ result
+    return result
 
 
 class SkewLinear(OrthogonalLinear):
@@ -205,8 +238,7 @@ class SkewLinear(OrthogonalLinear):
         return scaled_skew_filter(self.raw[:, :, None, None])[:, :, 0, 0]
 
     def weight(self) -> Float[Tensor, "out in"]:
-        exponential = cast(Tensor, torch.linalg.matrix_exp(self.skew()))
-        return exponential[: self.out_features]
+        return exponential(self.skew())[: self.out_features]
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
         if not self.training:
@@ -221,6 +253,6 @@ class SkewLinear(OrthogonalLinear):
 
     def freeze(self) -> Dense:
         """The deployed layer: the exponential in float64."""
-        exact = torch.linalg.matrix_exp(self.skew().detach().double())[: self.out_features]
+        exact = exponential(self.skew().detach().double())[: self.out_features]
         bias = torch.zeros(self.out_features) if self.bias is None else self.bias.detach()
         return Dense(polish_either_way(exact), bias.to(exact.device, torch.float64))

@@ -160,12 +160,9 @@ def evaluate(model: Classifier, samples: Samples) -> tuple[float, float]:
 
 def orthogonality_error(model: Classifier) -> float:
     """Largest deviation from 1 of a singular value of any orthogonal layer, as it is evaluated."""
-    trained = [(name, layer) for name, layer in model.features.named_modules() if _weighted(layer)]
-    return max((audit_layer(name, layer).deviation for name, layer in trained), default=0.0)
-
-
-def _weighted(layer: torch.nn.Module) -> bool:
-    return isinstance(layer, OrthogonalLinear | OrthogonalConv2d)
+    trained = OrthogonalLinear | OrthogonalConv2d
+    layers = [layer for layer in model.features.modules() if isinstance(layer, trained)]
+    return max((audit_layer("", layer).deviation for layer in layers), default=0.0)
 
 
 def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
