@@ -25,7 +25,7 @@ from solver_tables import OUTSIDE, Measurement, Row, draw, markdown, rows
 
 from unitmargin.certificates import certify
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import provenance, write_json, write_text
+from unitmargin.runs import commit, provenance, write_json, write_text
 from unitmargin.solvers import SOLVERS, Solver
 from unitmargin.solvers.driver import search
 
@@ -61,6 +61,7 @@ def entries(case: Case, boxed: bool, quick: bool) -> list[Entry]:
     """
     published = case.small and not quick and not boxed and isinstance(case.model, FrozenNetwork)
     penalty = {"searches": 12, "steps": 10_000 if published else 300}
+    short = {"searches": 6, "steps": 100}
     wagner = {"searches": 9, "steps": 1000 if published else 200}
     options: dict[str, tuple[str, dict[str, Any]]] = {
         f"sphere_tracing {steps}": ("sphere_tracing", {"steps": steps})
@@ -77,6 +78,7 @@ def entries(case: Case, boxed: bool, quick: bool) -> list[Entry]:
         "cross-entropy DDN 1000": ("ddn", {"steps": 1000}),
         "cross-entropy DDN 100, temperature 30": ("ddn", {"temperature": 30.0}),
         budget("iterative_penalty", penalty): ("iterative_penalty", penalty),
+        budget("iterative_penalty", short): ("iterative_penalty", short),
         budget("carlini_wagner", wagner): ("carlini_wagner", wagner),
     }
     options |= {name: (name, {}) for name in PLAIN}
@@ -128,8 +130,14 @@ def measure_case(case: Case, boxed: bool, arguments: argparse.Namespace) -> list
     for entry in entries(case, boxed, arguments.quick):
         if arguments.only and entry.name not in arguments.only:
             continue
-        limit = arguments.samples if case.small or not entry.long else arguments.long_samples
-        one = measure(case.take(limit), boxed, entry, arguments.state, arguments.stored)
+        few = entry.long and not case.small
+        limits = [arguments.long_samples if few else arguments.samples]
+        if arguments.stored and few:
+            limits = [arguments.samples, *limits]
+        for limit in limits:
+            one = measure(case.take(limit), boxed, entry, arguments.state, arguments.stored)
+            if one is not None:
+                break
         if one is None:
             continue
         mean = float(one.distance[torch.isfinite(one.distance)].mean())

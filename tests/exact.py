@@ -20,7 +20,11 @@ from torch import Tensor
 from unitmargin.activations import Abs, GroupSort
 from unitmargin.fixed import FixedLayer, Flatten
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.frozen.arithmetic import gamma
 from unitmargin.heads import simplex
+
+RADIAL_ROUNDINGS = 8
+"""Roundings of the norm of four numbers: a square, three additions, a root, and room."""
 
 N_INPUTS = 48
 """Points of each classifier: enough to meet every class and every face."""
@@ -56,6 +60,9 @@ class Radial(FixedLayer):
     def forward(self, x: Float[Tensor, "batch n"]) -> Float[Tensor, "batch 1"]:
         norm: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
         return norm
+
+    def rounding(self, unit: float) -> float:
+        return gamma(RADIAL_ROUNDINGS, unit)
 
 
 def affine(

@@ -13,20 +13,22 @@ from torch import Tensor
 from unitmargin.activations import GroupSort
 from unitmargin.certificates import (
     RAY_REACH,
-    ROUNDING_ALLOWANCE,
     Certificate,
     certificate_from_logits,
     certify,
     closest_adversarial,
+    sound_certificate,
 )
 from unitmargin.fixed import Normalize
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.frozen.arithmetic import Affine
+from unitmargin.frozen.rounding import RoundingBounds
 
 EXACTNESS = 1e-12
 """Two float64 evaluations of numbers of size 1."""
 
 TIGHTNESS = 1e-10
-"""What the rounding allowance may cost on inputs of norm up to 10 with pair constants above 0.3."""
+"""What the proved slack may cost on inputs of norm up to 10 with pair constants above 0.3."""
 
 BOUNDARY = 1e-12
 """Remaining margin of a point that lies on the boundary, evaluated in float64."""
@@ -105,20 +107,28 @@ def test_the_normalisation_divides_the_radius(std: list[float]) -> None:
 
 
 def test_the_slack_is_subtracted_before_the_division() -> None:
-    logits, constants = torch.tensor([[3.0, 2.0], [3.0, 2.0]]), 0.5 * ones(2)
-    slack = torch.tensor([0.25, 1.5], dtype=torch.float64)
-    certificate = certificate_from_logits(logits, constants, slack)
-    assert certificate.radius.tolist() == [1.5, 0.0]
+    """By hand: 2 (alpha + beta norm) off the margin, L + beta S_0 below it, rounded down."""
+    bounds = RoundingBounds(
+        "by hand", 0.5 * ones(2), 0.0625 * ones(2), 0.125 * ones(2), 4.0,
+        Affine(), 1.0, 1.0, (),
+    )  # fmt: skip
+    logits = torch.tensor([[3.0, 2.0], [3.0, 2.0]])
+    norms = torch.tensor([1.0, 8.0], dtype=torch.float64)
+    certificate = sound_certificate(logits, bounds, norms)
+    assert certificate.slack.tolist() == [0.375, 2.125]
     assert certificate.margin.tolist() == [1.0, 1.0]
-    assert torch.equal(certificate.slack, slack)
+    assert 0.625 - 1e-11 <= float(certificate.radius[0]) < 0.625
+    assert certificate.radius[1] == 0.0
 
 
-def test_certify_allows_for_the_rounding_of_large_inputs() -> None:
-    truth = unit_affine()
-    slack = certify(truth.network, 1e6 * truth.inputs).slack
-    norms = 1e6 * truth.inputs.flatten(1).norm(dim=1)
-    assert (slack / norms / ROUNDING_ALLOWANCE - 1).abs().max() <= 1e-6
-    assert (certify(truth.network, 0 * truth.inputs).slack == ROUNDING_ALLOWANCE).all()
+def test_nothing_is_claimed_near_overflow() -> None:
+    bounds = RoundingBounds(
+        "by hand", ones(2), 0.0 * ones(2), 0.0 * ones(2), 1.0,
+        Affine(1.0, 2.0), 8.0, 1.0, (),
+    )  # fmt: skip
+    logits = torch.tensor([[3.0, 2.0], [3.0, 2.0]])
+    certificate = sound_certificate(logits, bounds, torch.tensor([2.4, 2.6]).double())
+    assert (certificate.radius > 0).tolist() == [True, False]  # the ball reaches a norm of r more
 
 
 def test_the_nearest_class_need_not_be_the_runner_up() -> None:

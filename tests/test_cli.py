@@ -80,6 +80,8 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
     assert status("verify", "runs/tiny", "--solvers", "none") == 2
     assert "choose among them" in capsys.readouterr().err
+    assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2
+    assert "OPTION among steps, decay, first_step" in capsys.readouterr().err
     assert status("reproduce", "tightness", "--runs", "runs/tiny") == 0
     assert "reproduce: tightness from 1 run" in capsys.readouterr().out
     text = Path("runs/paper/tightness.md").read_text()
@@ -87,6 +89,30 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert "| fmn (" in text
     assert status("reproduce", "speed") == 2
     assert "target must be one of accuracy, input-size, tightness" in capsys.readouterr().err
+
+
+def test_the_checker_confirms_a_run_and_names_a_false_row(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder("runs/tiny")
+    for command in (["train", recipe], ["freeze", folder.path], ["certify", folder.path]):
+        assert status(*command) == 0
+    assert status("check", folder.path) == 2
+    assert "run `unitmargin certify runs/tiny --inputs` first" in capsys.readouterr().err
+    assert status("certify", folder.path, "--inputs") == 0
+    assert status("check", folder.path) == 0
+    inputs = ["--model", folder.model_file, "--inputs", folder.inputs_file]
+    assert status("check", folder.certificates_file, *inputs) == 0
+    table = folder.certificates_file.read_text().splitlines()
+    *values, radius = table[6].split(",")
+    table[6] = ",".join([*values, repr(float(radius) * (1 + 1e-6))])
+    folder.certificates_file.write_text("\n".join(table) + "\n")
+    capsys.readouterr()
+    assert status("check", folder.path) == 1
+    assert "check: NOT CONFIRMED row 5: radius " in capsys.readouterr().out
+    folder.model_file.write_bytes(folder.model_file.read_bytes()[:-1])
+    assert status("check", folder.path) == 2
+    assert "no sound safetensors file" in capsys.readouterr().err
 
 
 def test_run_walks_all_steps_and_keeps_the_status_of_verify(

@@ -3,8 +3,11 @@
 In a process of its own, since the run-time checks of shapes in tests cannot be traced.
 """
 
+import shutil
 import subprocess
 import sys
+
+import pytest
 
 SCRIPT = """
 import torch
@@ -23,3 +26,41 @@ for conv, linear in (("manifold", "manifold"), ("cayley", "bjorck")):
 def test_forward_and_backward_are_one_graph() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.stdout.split("\n")[:-1] == ["one graph"] * 2, done.stderr
+
+
+EXECUTIONS = """
+import sys
+import torch
+from unitmargin import UGNN, certify, freeze
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.rounding_attack import near_boundary
+
+torch.manual_seed(0)
+frozen = freeze(UGNN((1, 8, 8), 4, hidden=(60, 30)))
+x = near_boundary(frozen, torch.rand(200, 1, 8, 8), 0.02)
+aim = near_boundary(frozen, x, 0.0) - x
+aim = aim / aim.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+for profile in ("float32", "float32-blocked"):
+    eager = frozen.deployed(PROFILES[profile])
+    compiled = torch.compile(eager, fullgraph=True, backend=sys.argv[1])
+    found = certify(frozen, x, profile)
+    certified = found.radius > 0
+    edge = x + 0.999 * found.radius.view(-1, 1, 1, 1).float() * aim
+    for network in (eager, compiled):
+        for points in (x, edge):
+            assert torch.equal(network(points).argmax(1)[certified], found.label[certified])
+    print(int(certified.sum()))
+"""
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["aot_eager", pytest.param("inductor", marks=pytest.mark.nightly)],
+)
+def test_t8_certificates_hold_for_a_compiled_network(backend: str) -> None:
+    """Certified in eager mode, evaluated at the edge of the balls by the compiled network."""
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("the inductor backend needs g++")
+    command = [sys.executable, "-c", EXECUTIONS, backend]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert [int(count) > 150 for count in done.stdout.split()] == [True, True], done.stderr

@@ -119,7 +119,7 @@ def test_both_ways_to_transform_agree() -> None:
 
 def test_tables_are_made_anew_in_float64() -> None:
     transform = CircularTransform((3, 5)).double()
-    assert torch.equal(transform.basis, CircularTransform((3, 5))._basis())
+    assert torch.equal(transform.basis, CircularTransform((3, 5)).matrix())
     kernel = KernelTransform((3, 3), (4, 5)).double()
     assert torch.equal(kernel.pairs, kernel._tables()[1])
     there_and_back = CircularTransform((3, 5)).half().double()

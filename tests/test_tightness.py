@@ -111,5 +111,19 @@ def test_settings_fit_into_one_cell(solver: str) -> None:
     assert not {",", '"', "\n", ";"} & set(text)
 
 
+def test_a_search_takes_options_and_names_what_they_change() -> None:
+    truth = unit_affine(torch.float32)
+    labels = truth.network(truth.inputs).argmax(1)
+    index = torch.arange(len(labels))
+    long, short = (
+        search_boundary(truth.network, truth.inputs, labels, index, "alma", None, **options)
+        for options in ({}, {"steps": 7})
+    )
+    assert int(short.n_backward.max()) <= 7 < int(long.n_backward.max())
+    assert short.settings == long.settings.replace("steps=100", "steps=7")
+    assert str(long) == "alma without box"
+    assert str(short) == "alma without box with steps=7"
+
+
 def test_boxes_have_names() -> None:
     assert (box_name(None), box_name((0.0, 1.0))) == ("none", "[0; 1]")

@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.fixed import GNPLayer
+from unitmargin.fixed import ExactLayer
 
 
-class Activation(GNPLayer):
+class Activation(ExactLayer):
     """A GNP activation over axis 1; ``group`` is the number of channels it needs to divide."""
 
     @property

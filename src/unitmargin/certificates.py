@@ -1,21 +1,23 @@
 r"""Certificates: label and radius from one forward pass, and the closest adversarial point.
 
 For a classifier whose logit pairs are Lipschitz with constants :math:`L_{lk}`, the label l cannot
-change within the radius :math:`r = \min_{k \ne l} (f_l - f_k) / L_{lk}` (the paper, observation on
-certifiable robustness; L = 1 for an exact UGNN).
+change within the radius :math:`\min_{k \ne l} (f_l - f_k) / L_{lk}` (the paper, observation on
+certifiable robustness; L = 1 for an exact UGNN). That holds for real numbers; the sound radius
+holds for the numbers that a computer gets (docs/soundness.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.rounding import RoundingBounds
 
-ROUNDING_ALLOWANCE = 2.0**-40
-"""Subtracted from margins, a unit of input norm: 9e-13, a thousand times the float64 rounding
-errors measured on networks of ten layers."""
+DOWN = 1.0 - 2.0**-40
+"""Factor that covers the rounding of the radius itself: a dozen float64 operations."""
 
 RAY_STEPS = 60
 """Halvings of the ray search: they locate the crossing to one float64 ulp of a unit interval."""
@@ -37,8 +39,8 @@ class Certificate:
         margin: difference of the two largest logits, float64; the signed-distance estimate of a
             UGNN, and no distance for networks that are 1-Lipschitz alone.
         radius: l2 radius, in input units, within which the label is constant; float64, 0 for "no
-            claim" (a tie, or a logit that is not finite).
-        slack: what was subtracted from the margin for floating-point rounding.
+            claim" (a tie, a margin below the slack, or a logit that is not finite).
+        slack: what was subtracted from the margin for the rounding of two evaluations.
     """
 
     label: Int[Tensor, " batch"]
@@ -49,51 +51,92 @@ class Certificate:
 
 
 def certificate_from_logits(
-    logits: Float[Tensor, "batch c"],
-    constants: Float[Tensor, "c c"],
-    slack: Float[Tensor, " batch"] | None = None,
+    logits: Float[Tensor, "batch c"], constants: Float[Tensor, "c c"]
 ) -> Certificate:
-    """Certificate of given logits and pair constants; differences are taken in float64.
-
-    ``slack`` (default 0) is subtracted from every logit difference before the division.
+    """Certificate in exact arithmetic, of given logits and pair constants: no slack.
 
     Label and runner-up come from one stable descending sort, so a tie lists the lower index
     first, as ``argmax`` does, and gets radius 0.
     """
+    pair = constants.to(logits.device, torch.float64)
+    none = torch.zeros_like(pair)
+    return _certificate(logits, pair, none, none, none[0, 0].expand(len(logits)))
+
+
+def sound_certificate(
+    logits: Float[Tensor, "batch c"], bounds: RoundingBounds, norms: Float[Tensor, " batch"]
+) -> Certificate:
+    r"""Certificate that holds in floating point, of computed logits:
+
+    .. math:: r = \min_{k \ne l}
+        \frac{\mu_k - 2(\alpha_{lk} + \beta_{lk} \rho)}{L_{lk} + \beta_{lk} S_0}
+
+    with :math:`\mu_k` the differences of the logits and ``norms`` upper bounds of the normalised
+    inputs' norms :math:`\rho`; rounded down (equation (14) of docs/soundness.md). Where a number of
+    the evaluation may come near overflow nothing is claimed.
+    """
+    alpha, beta, pair = (
+        matrix.to(logits.device) for matrix in (bounds.alpha, bounds.beta, bounds.lipschitz)
+    )
+    steep = (pair + beta * bounds.input_scale) / DOWN
+    found = _certificate(logits, steep, alpha, beta, norms)
+    radius = found.radius * DOWN
+    largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
+    radius = torch.where(largest < bounds.limit, radius, torch.zeros_like(radius))
+    return replace(found, radius=radius)
+
+
+def _certificate(
+    logits: Tensor, steep: Tensor, alpha: Tensor, beta: Tensor, norms: Tensor
+) -> Certificate:
+    """Smallest quotient of ``difference - 2 (alpha + beta norm)`` and ``steep`` over all classes.
+
+    Every matrix has one entry a pair of classes.
+    """
     wide = logits.double()
-    slack = torch.zeros_like(wide[:, 0]) if slack is None else slack
     finite = torch.isfinite(wide).all(1)
     order = wide.sort(dim=1, descending=True, stable=True).indices
     label, runner_up = order[:, 0], order[:, 1]
     differences = wide.gather(1, label[:, None]) - wide
     others = torch.ones_like(wide, dtype=torch.bool).scatter(1, label[:, None], False)
-    pair = constants.to(wide.device, torch.float64)[label]
-    radius = torch.where(others, (differences - slack[:, None]) / pair, torch.inf).min(1).values
-    margin = differences.gather(1, runner_up[:, None]).squeeze(1)
+    slack = 2.0 * (alpha[label] + beta[label] * norms[:, None])
+    radii = torch.where(others, (differences - slack) / steep[label], torch.inf)
+    radius = radii.min(1).values
+    margin, own = (rows.gather(1, runner_up[:, None]).squeeze(1) for rows in (differences, slack))
     nothing = torch.zeros_like(radius)
     return Certificate(
         label=torch.where(finite, label, -1),
         runner_up=torch.where(finite, runner_up, -1),
         margin=torch.where(finite, margin, nothing),
         radius=torch.where(finite & (radius > 0), radius, nothing),
-        slack=slack,
+        slack=own,
     )
 
 
-def certify(frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"]) -> Certificate:
-    r"""Certify a batch: :math:`r = \min_{k \ne l} (f_l - f_k) / L_{lk}` with measured constants.
+def certify(
+    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], profile: str = "float64"
+) -> Certificate:
+    r"""Certify a batch with radii that hold in floating-point arithmetic.
 
-    Shapes: ``x (batch, *in_shape)``, any floating dtype. Radii are in the units of ``x``. No
-    labels are needed. The stored weights are evaluated in float64: a float32 forward pass moves
-    margins by about 1e-6, which is enough to place a point of another label inside the radius.
-    Guarantee: no point closer than ``radius`` has another label when labels are decided in
-    float64. ``slack = ROUNDING_ALLOWANCE * (1 + |x|)`` is subtracted for the rounding of that
-    evaluation; it is an allowance far above every error seen, not a proved bound.
+    Shapes: ``x (batch, *in_shape)``, any floating dtype whose numbers the profile can hold. Radii
+    are in the units of ``x``. No labels are needed.
+    Guarantee: no input closer than ``radius`` has another label, whoever evaluates the stored
+    weights: in any order of summation, batch size, thread count and device that keep to the
+    profile's arithmetic. The margin is divided by proved Lipschitz bounds after a proved bound of
+    the rounding errors, ``slack``, was taken off (docs/soundness.md).
+
+    Args:
+        frozen: the deployed network.
+        x: inputs, as they enter the network.
+        profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
+            owns; ``float32``, in any order: honest, and usually too loose for large inputs.
 
     Raises:
-        ValueError: integer input, or another shape than the network's.
+        ValueError: integer input, another shape than the network's, an unknown profile, or numbers
+            that the profile cannot hold.
+        ProfileError: the environment breaks an assumption of the profile.
 
-    Cost: one forward pass in float64 (and, once a network, the measurement of its constants).
+    Cost: one forward pass and one norm (and, once a network, the proof of its constants).
     Source: the paper, section 4.3, observation on certifiable robustness.
 
     Example:
@@ -103,10 +146,17 @@ def certify(frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"]) -> Certific
         True
     """
     frozen.check_input(x)
+    chosen = find_profile(profile)
+    bounds = frozen.rounding(chosen)
+    inputs = x.detach().to(chosen.dtype)
+    if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(x.detach().double())):
+        raise ValueError(
+            f"x must hold {chosen.dtype} numbers for the profile {chosen.name}, got {x.dtype} ones "
+            f"that are none; round it with x.to({chosen.dtype}), or use the profile float64"
+        )
     with torch.no_grad():
-        logits = frozen.in_float64()(x.double())
-    slack = ROUNDING_ALLOWANCE * (1.0 + x.double().flatten(1).norm(dim=1))
-    return certificate_from_logits(logits, frozen.pair_constants(), slack)
+        logits = frozen.deployed(chosen)(inputs)
+    return sound_certificate(logits, bounds, frozen.input_norms(x))
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,17 @@ def freeze(folder: FolderPath) -> int:
     return 0
 
 
-def certify(folder: FolderPath) -> int:
-    """Certify every test sample of a run folder with one forward pass."""
+def certify(folder: FolderPath, inputs: bool = False) -> int:
+    """Certify every test sample of a run folder with one forward pass.
+
+    Args:
+        folder: run folder.
+        inputs: also keep the certified inputs, for `unitmargin check`.
+    """
     from unitmargin.runs import RunFolder
     from unitmargin.steps.certify import certify_run
 
-    print(certify_run(RunFolder(folder)))
+    print(certify_run(RunFolder(folder), inputs))
     return 0
 
 
@@ -101,22 +106,40 @@ def verify(
     solvers: tuple[str, ...] = ("sphere_tracing",),
     samples: int | None = None,
     box: Literal["auto", "off", "only"] = "auto",
+    rounding_attack: bool = False,
 ) -> int:
     """Try to break the promises of a run folder; exit status 1 if one is broken.
 
     Args:
         folder: a certified run folder.
-        solvers: solvers of the minimal adversarial perturbation, by name.
+        solvers: solvers of the minimal adversarial perturbation, by name, with options after a
+            colon: sphere_tracing:steps=300,n_candidates=9 ddn:loss=margin.
         samples: how many test samples are attacked; default: the recipe's verify_samples.
         box: auto searches without a box and, for data in [0, 1], within it; off only without; only
             only within.
+        rounding_attack: also search the edge of each certified ball by units in the last place.
     """
     from unitmargin.runs import RunFolder
     from unitmargin.steps.verify import verify_run
 
-    message, passed = verify_run(RunFolder(folder), solvers, samples, box)
+    message, passed = verify_run(RunFolder(folder), solvers, samples, box, rounding_attack)
     print(message)
     return 0 if passed else 1
+
+
+def check(certificates: FolderPath, model: Path | None = None, inputs: Path | None = None) -> int:
+    """Derive certificates again with an independent program; exit status 1 if one is not confirmed.
+
+    Args:
+        certificates: run folder, or its certificates.csv.
+        model: model file; default next to the certificates.
+        inputs: certified inputs, .safetensors or .npy; default next to the certificates.
+    """
+    from unitmargin.steps.check import check_files
+
+    message, confirmed = check_files(certificates, model, inputs)
+    print(message)
+    return 0 if confirmed else 1
 
 
 def report(folder: FolderPath) -> int:
@@ -210,7 +233,7 @@ def demo(out: Path = Path("runs/digits")) -> int:
 
 COMMANDS = {
     function.__name__: function
-    for function in (train, freeze, certify, verify, report, reproduce, run, demo)
+    for function in (train, freeze, certify, verify, check, report, reproduce, run, demo)
 }
 
 

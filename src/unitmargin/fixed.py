@@ -34,6 +34,17 @@ class FixedLayer(nn.Module):
     def norm(self) -> float:
         return 1.0
 
+    def rounding(self, unit: float) -> float:
+        """Largest error of one evaluation, relative to the norm of the layer's input, in
+        arithmetic with the given unit roundoff; 0 for layers that move and compare numbers only.
+
+        A layer without this statement is not certified: its error is unknown.
+        """
+        raise ValueError(
+            f"{type(self).__name__} states no rounding error, so its network has no sound radius; "
+            "define its rounding(unit) method"
+        )
+
 
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
@@ -43,7 +54,14 @@ class GNPLayer(FixedLayer):
         return True
 
 
-class Flatten(GNPLayer):
+class ExactLayer(GNPLayer):
+    """A GNP layer that moves, compares and negates numbers: nothing is rounded."""
+
+    def rounding(self, unit: float) -> float:
+        return 0.0
+
+
+class Flatten(ExactLayer):
     """Concatenate all axes but the first; a permutation of entries, hence GNP."""
 
     kind = "flatten"
@@ -52,7 +70,7 @@ class Flatten(GNPLayer):
         return x.flatten(1)
 
 
-class PixelUnshuffle(GNPLayer):
+class PixelUnshuffle(ExactLayer):
     """Move each ``factor x factor`` block of pixels into channels; a permutation, hence GNP.
 
     Shapes: ``(batch, c, factor*h, factor*w)`` to ``(batch, factor**2 * c, h, w)``.
@@ -77,7 +95,7 @@ class PixelUnshuffle(GNPLayer):
         return nn.functional.pixel_unshuffle(x, self.factor)
 
 
-class MaxPool(GNPLayer):
+class MaxPool(ExactLayer):
     """Maximum over disjoint windows that tile the map down to ``size x size``; GNP.
 
     Each row of the Jacobian selects one entry, and no entry is selected twice: ``J J^T = I``.
@@ -179,6 +197,11 @@ class Normalize(FixedLayer):
         self.register_buffer("std", std)
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        if x.shape[1] != len(self.mean):
+            raise ValueError(
+                f"x must have {len(self.mean)} channels, one a mean, got {x.shape[1]}; build the "
+                "normalisation from inputs of this shape"
+            )
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
 

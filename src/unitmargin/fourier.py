@@ -100,12 +100,13 @@ class CircularTransform(nn.Module):
         self.n_real, self.n_pairs = len(chosen.real), len(chosen.pairs)
         self.by_matrix = self.n_pixels <= MATRIX_LIMIT
         if self.by_matrix:
-            self.register_buffer("basis", self._basis().float(), persistent=False)
+            self.register_buffer("basis", self.matrix().float(), persistent=False)
         else:
             self._register_gathers(chosen)
 
-    def _basis(self) -> Float[Tensor, "n n"]:
-        """Rows: self-conjugate waves, then cosines and sines of each pair next to each other."""
+    def matrix(self) -> Float[Tensor, "n n"]:
+        """The transform as a matrix, in float64: self-conjugate waves, then cosines and sines of
+        each pair next to each other."""
         height, width = self.map_size
         points = [(row, column) for row in range(height) for column in range(width)]
         chosen = frequencies(height, width)
@@ -135,7 +136,7 @@ class CircularTransform(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
-            self.basis = self._basis().to(self.basis)
+            self.basis = self.matrix().to(self.basis)
         return self
 
     def check(self, x: Float[Tensor, "batch c h w"]) -> None:
@@ -232,6 +233,18 @@ class KernelTransform(nn.Module):
         )
 
 
+def join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 batch out"]:
+    """Complex products from the real ones of all parts: ``Re Re - Im Im`` and ``Re Im + Im Re``.
+
+    ``four`` has the real parts of the inputs before the imaginary ones (rows), and those of the
+    blocks alike (columns).
+    """
+    batch, outputs = four.shape[1] // 2, four.shape[2] // 2
+    of_real, of_imaginary = four.view(len(four), 2, batch, 2, outputs).unbind(1)
+    (aa, ab), (ba, bb) = of_real.unbind(2), of_imaginary.unbind(2)
+    return torch.stack((aa - bb, ab + ba), dim=1)
+
+
 def multiply(
     spectrum: Spectrum,
     real: Float[Tensor, "s batch in"],
@@ -244,15 +257,12 @@ def multiply(
 
     Cost: N in out multiplications a sample (2 more on the pairs, for the four real products).
     """
-    batch, outputs = real.shape[1], spectrum.real.shape[1]
     blocks = spectrum.real.mT
     product = real @ blocks if bias is None else torch.baddbmm(bias, real, blocks)
     factors, columns = spectrum.pairs.flatten(1, 2), pairs.flatten(1, 2)
     narrow = columns.shape[-1] < NARROW
     four = (factors @ columns.mT).mT if narrow else columns @ factors.mT
-    of_real, of_imaginary = four.view(pairs.shape[0], 2, batch, 2, outputs).unbind(1)
-    (aa, ab), (ba, bb) = of_real.unbind(2), of_imaginary.unbind(2)
-    return product, torch.stack((aa - bb, ab + ba), dim=1)
+    return product, join_products(four)
 
 
 def convolve(

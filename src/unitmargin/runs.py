@@ -1,6 +1,7 @@
 """The run folder: what each step writes and reads, in one place."""
 
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -48,6 +49,8 @@ class RunFolder:
         self.history_file = self.path / "history.csv"
         self.model_file = self.path / "model.safetensors"
         self.certificates_file = self.path / "certificates.csv"
+        self.certificate_facts_file = self.path / "certificates.json"
+        self.inputs_file = self.path / "inputs.safetensors"
         self.checks_file = self.path / "checks.json"
         self.solvers_file = self.path / "solvers.csv"
         self.report_html = self.path / "report.html"
@@ -132,6 +135,12 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
         for row in rows
     ]
     write_text(path, "\n".join(lines) + "\n")
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a whole file, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from unitmargin.certificates import certify
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
+from unitmargin.solvers.choice import own_options
 
 Box = tuple[float, float]
 
@@ -70,7 +71,10 @@ class Search:
         return self.found & (self.distance < self.radius)
 
     def __str__(self) -> str:
-        return f"{self.solver} {'without box' if self.box is None else f'in {box_name(self.box)}'}"
+        where = "without box" if self.box is None else f"in {box_name(self.box)}"
+        usual = describe_settings(self.solver).split() if self.solver in SOLVERS else []
+        changed = [setting for setting in self.settings.split() if usual and setting not in usual]
+        return " ".join([self.solver, where, *(["with"] if changed else []), *changed])
 
 
 @dataclass(frozen=True)
@@ -169,19 +173,20 @@ def search_boundary(
     index: Int64[Tensor, " batch"],
     solver: str,
     box: Box | None,
+    **options: Any,
 ) -> Search:
-    """Search the closest adversarial point of every sample with one solver, in its own settings.
+    """Search the closest adversarial point of every sample with one solver and its options.
 
     Distances and labels of the points are computed once more, in float64 and from the stored
     points; a point that keeps the true label or leaves the box counts as a failed search.
 
     Cost: that of the solver, and one float64 forward pass for each point and each certificate.
     """
-    found = minimal_perturbation(frozen, inputs, labels, solver, box)
+    found = minimal_perturbation(frozen, inputs, labels, solver, box, **options)
     distance, status = confirm(frozen, inputs, labels, box, found)
     return Search(
         solver=solver,
-        settings=describe_settings(solver),
+        settings=describe_settings(solver, **options),
         box=box,
         index=index,
         label=labels,
@@ -215,16 +220,16 @@ def confirm(
     return distance, status
 
 
-def describe_settings(solver: str) -> str:
-    """The default options of a solver, as text.
+def describe_settings(solver: str, **options: Any) -> str:
+    """The options of a solver as text, the defaults of those that are not given.
 
     Example:
-        >>> describe_settings("closed_form")
-        'refinements=20'
+        >>> describe_settings("deepfool", steps=9)
+        'steps=9 n_candidates=10 overshoot=0.02 refinements=20'
     """
-    own = list(inspect.signature(SOLVERS[solver]).parameters.values())[1:]
     shared = inspect.signature(minimal_perturbation).parameters["refinements"]
-    return " ".join(f"{option.name}={option.default}" for option in (*own, shared))
+    known = (*own_options(solver).values(), shared)
+    return " ".join(f"{option.name}={options.get(option.name, option.default)}" for option in known)
 
 
 def box_name(box: Box | None) -> str:

@@ -1,27 +1,36 @@
-"""The file of a frozen network: what is refused, and that nothing is half-written."""
+"""The file of a frozen network: what is refused, and that nothing is half-written (T16)."""
 
 import json
+import pickle
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from unitmargin import DenseUGNN, freeze
-from unitmargin.frozen import FrozenNetwork, ModelFileError, load, save
-from unitmargin.frozen.files import FORMAT
+from unitmargin import UGNN, DenseUGNN, freeze
+from unitmargin.frozen import Dense, FrozenNetwork, ModelFileError, load, save
+from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
 
 
-@pytest.fixture
-def frozen() -> FrozenNetwork:
-    return freeze(DenseUGNN((4,), 3), classes=("ant", "bee", "cat"))
-
-
-@pytest.fixture
-def path(tmp_path: Path, frozen: FrozenNetwork) -> Path:
-    file = tmp_path / "model.safetensors"
-    save(frozen, file)
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("saved") / "model.safetensors"
+    save(freeze(DenseUGNN((4,), 3), classes=("ant", "bee", "cat")), file)
     return file
+
+
+@pytest.fixture(scope="module")
+def convolutional(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("saved") / "model.safetensors"
+    save(freeze(UGNN((2, 4, 8), 3, depth=1)), file)
+    return file
+
+
+@pytest.fixture
+def path(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(saved, tmp_path))
 
 
 def header(path: Path) -> dict[str, str]:
@@ -35,35 +44,54 @@ def rewrite(
     changes: dict[str, str] | None = None,
     tensors: dict[str, torch.Tensor] | None = None,
     drop: str = "",
+    rehash: bool = True,
 ) -> None:
     """The same file with changed header entries and tensors, without the entry ``drop``."""
     metadata = {key: text for key, text in (header(path) | (changes or {})).items() if key != drop}
     content = {key: value for key, value in load_file(path).items() if key != drop}
-    save_file(content | (tensors or {}), path, metadata=metadata)
+    content |= tensors or {}
+    if rehash:
+        metadata["sha256"] = fingerprint(metadata, content)
+    save_file(content, path, metadata=metadata)
 
 
-def test_the_header_is_json_and_says_what_the_network_is(path: Path, frozen: FrozenNetwork) -> None:
+def test_the_header_is_json_and_says_what_the_network_is(path: Path) -> None:
     content = header(path)
+    assert set(content) == HEADER
     assert content["format"] == FORMAT
     kinds = [layer["kind"] for layer in json.loads(content["layers"])]
     assert kinds == ["normalize", "flatten", "dense", "maxmin", "dense", "maxmin", "dense"]
     assert json.loads(content["classes"]) == ["ant", "bee", "cat"]
     assert json.loads(content["in_shape"]) == [4]
-    assert json.loads(content["facts"]) == frozen.facts
+    assert json.loads(content["facts"]) == load(path).facts
+    assert json.loads(content["profiles"])["float64"] == {
+        "dtype": "float64",
+        "chunk": None,
+        "wide_channels": None,
+    }
 
 
-def test_saving_overwrites_whole_files_and_leaves_nothing_aside(
-    path: Path, frozen: FrozenNetwork
-) -> None:
+def test_saving_overwrites_whole_files_and_leaves_nothing_aside(path: Path) -> None:
+    frozen = load(path)
     path.write_bytes(b"something else")
+    assert frozen.head.weight.norm() > 0  # loaded weights do not follow the file
     save(frozen, path)
     assert load(path).classes == ("ant", "bee", "cat")
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_saving_makes_the_folder(frozen: FrozenNetwork, tmp_path: Path) -> None:
-    save(frozen, tmp_path / "new" / "folder" / "model.safetensors")
+def test_saving_makes_the_folder(path: Path, tmp_path: Path) -> None:
+    save(load(path), tmp_path / "new" / "folder" / "model.safetensors")
     assert load(tmp_path / "new" / "folder" / "model.safetensors").n_classes == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_weights_of_any_type_return(path: Path, dtype: torch.dtype) -> None:
+    frozen = load(path).to(dtype)
+    save(frozen, path)
+    again = load(path)
+    assert again.dtype == dtype
+    assert all(map(torch.equal, frozen.buffers(), again.buffers()))
 
 
 def test_a_missing_file_names_the_next_step(tmp_path: Path) -> None:
@@ -71,23 +99,54 @@ def test_a_missing_file_names_the_next_step(tmp_path: Path) -> None:
         load(tmp_path / "model.safetensors")
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.99])
-def test_a_truncated_file_is_damaged(path: Path, share: float) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
+@pytest.mark.parametrize("source", ["saved", "convolutional"])
+def test_a_file_truncated_anywhere_is_damaged(
+    source: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    content = request.getfixturevalue(source).read_bytes()
+    path = tmp_path / "model.safetensors"
+    for length in {0, 1, 7, 8, 9, len(content) - 1, *range(10, len(content), len(content) // 50)}:
+        path.write_bytes(content[:length])
+        with pytest.raises(ModelFileError, match=r"damaged or truncated .*; freeze it again"):
+            load(path)
+    path.write_bytes(content + b"\0")
     with pytest.raises(ModelFileError, match="damaged or truncated"):
         load(path)
 
 
-def test_noise_is_damaged(path: Path) -> None:
-    path.write_bytes(bytes(range(256)) * 8)
+@pytest.mark.parametrize("source", ["saved", "convolutional"])
+def test_a_flipped_bit_anywhere_is_found(
+    source: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    content = request.getfixturevalue(source).read_bytes()
+    path = tmp_path / "model.safetensors"
+    size = 8 + int.from_bytes(content[:8], "little")
+    steps = (*range(0, size, 41), *range(size, len(content), (len(content) - size) // 100))
+    for step, position in enumerate(steps):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << step % 8
+        path.write_bytes(flipped)
+        with pytest.raises(ModelFileError, match="freeze"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    "content", [bytes(range(256)) * 8, b"{}", pickle.dumps({"weight": [1.0]}), b"PK\x03\x04" * 9]
+)
+def test_noise_and_pickles_are_damaged(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged or truncated"):
+        load(path)
+    torch.save({"weight": torch.zeros(3)}, path)
     with pytest.raises(ModelFileError, match="damaged or truncated"):
         load(path)
 
 
-def test_another_format_is_refused(path: Path) -> None:
-    rewrite(path, {"format": "unitmargin-frozen-0"})
-    with pytest.raises(ModelFileError, match=f"format {FORMAT}, got 'unitmargin-frozen-0'"):
+@pytest.mark.parametrize("name", ["unitmargin-frozen-0", "unitmargin-frozen-1"])
+def test_another_format_is_refused(path: Path, name: str) -> None:
+    rewrite(path, {"format": name}, drop="profiles")
+    match = f"format {FORMAT}, got '{name}'; freeze the network again with this version"
+    with pytest.raises(ModelFileError, match=match):
         load(path)
 
 
@@ -97,26 +156,165 @@ def test_any_other_safetensors_file_is_refused(path: Path) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_a_weight_that_is_not_finite_is_refused(path: Path, value: float) -> None:
+def edited(path: Path) -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
+    """Careless edits: plausible content, the old hash."""
     weight = load_file(path)["2.weight"]
-    weight[1, 2] = value
-    rewrite(path, tensors={"2.weight": weight})
-    with pytest.raises(ModelFileError, match="tensor 2.weight .* is not finite"):
+    return [
+        ({"layers": header(path)["layers"].replace("maxmin", "oplu")}, {}),
+        ({"classes": '["ant", "cat", "bee"]'}, {}),
+        ({"facts": header(path)["facts"].replace("e-", "e-1")}, {}),
+        ({"profiles": header(path)["profiles"].replace("null", "8", 1)}, {}),
+        ({"in_shape": "[2, 2]"}, {}),
+        ({"sha256": "0" * 64}, {}),
+        ({}, {"2.weight": weight * (1 + 2**-20)}),
+        ({}, {"2.weight": weight.mT.contiguous()}),
+        ({}, {"2.weight": weight.double()}),
+    ]
+
+
+@pytest.mark.parametrize("case", range(9))
+def test_an_edit_is_found_by_the_hash(path: Path, case: int) -> None:
+    changes, tensors = edited(path)[case]
+    rewrite(path, changes, tensors, rehash=False)
+    with pytest.raises(ModelFileError, match=r"SHA-256 is not that of its content.*freeze it"):
         load(path)
 
 
-@pytest.mark.parametrize("name", ["3.weight", "99.weight", "2.other", "weight"])
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (torch.nan, "not finite"),
+        (torch.inf, "not finite"),
+        (-torch.inf, "not finite"),
+        (3 * LARGEST, "above 1.09951e"),
+        (-3e38, "above 1.09951e"),
+    ],
+)
+@pytest.mark.parametrize("name", ["2.weight", "6.bias", "0.mean"])
+def test_an_absurd_number_is_refused(path: Path, name: str, value: float, what: str) -> None:
+    tensor = load_file(path)[name]
+    tensor.flatten()[1] = value
+    rewrite(path, tensors={name: tensor})
+    with pytest.raises(ModelFileError, match=f"tensor {name} .*{what}"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["3.weight", "99.weight", "2.other", "weight", "1.bias"])
 def test_a_surplus_tensor_is_refused(path: Path, name: str) -> None:
     rewrite(path, tensors={name: torch.zeros(1)})
     with pytest.raises(ModelFileError, match="inconsistent"):
         load(path)
 
 
-@pytest.mark.parametrize("name", ["2.weight", "6.bias", "0.std", "layers", "classes", "in_shape"])
+def test_a_surplus_entry_is_refused(path: Path) -> None:
+    rewrite(path, {"constants": "[1.0]"})
+    with pytest.raises(ModelFileError, match="the header must hold"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["2.weight", "6.bias", "0.std", *sorted(HEADER - {"format"})],
+)
 def test_a_missing_part_is_refused(path: Path, name: str) -> None:
-    rewrite(path, drop=name)
+    rewrite(path, drop=name, rehash=name != "sha256")
     with pytest.raises(ModelFileError, match="inconsistent"):
+        load(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32, torch.complex64])
+def test_a_tensor_of_another_type_is_refused(path: Path, dtype: torch.dtype) -> None:
+    rewrite(path, tensors={"4.bias": load_file(path)["4.bias"].to(dtype)})
+    with pytest.raises(ModelFileError, match="tensors must be of"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("2.bias", (1,)),
+        ("2.weight", (4, 5)),
+        ("2.weight", (3, 4)),
+        ("2.weight", (4,)),
+        ("0.mean", (1,)),
+        ("6.weight", (3, 5)),
+        ("6.bias", (3, 1)),
+    ],
+)
+def test_a_tensor_of_another_shape_is_refused(
+    path: Path, name: str, shape: tuple[int, ...]
+) -> None:
+    rewrite(path, tensors={name: torch.zeros(shape)})
+    with pytest.raises(ModelFileError, match=r"(?s)inconsistent: .*; freeze it again"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("2.bias", (1,)),
+        ("2.real", (4, 3, 2)),
+        ("2.pairs", (14, 1, 2, 2)),
+        ("2.pairs", (13, 2, 2, 2)),
+        ("0.std", (1,)),
+    ],
+)
+def test_a_convolution_of_another_shape_is_refused(
+    convolutional: Path, tmp_path: Path, name: str, shape: tuple[int, ...]
+) -> None:
+    path = Path(shutil.copy(convolutional, tmp_path))
+    rewrite(path, tensors={name: torch.ones(shape)})
+    with pytest.raises(ModelFileError, match=r"(?s)inconsistent: .*; freeze it again"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"in_shape": "[5]"}, "channels"),
+        ({"in_shape": "[4, -1]"}, "positive integers"),
+        ({"in_shape": "[4.0]"}, "positive integers"),
+        ({"in_shape": "[4, 1000000000000]"}, "at most"),
+        ({"in_shape": "4"}, "positive integers"),
+        ({"classes": '["ant"]'}, "1 classes for 3 rows"),
+        ({"classes": '"ant"'}, "list of names"),
+        ({"classes": "[1, 2, 3]"}, "list of names"),
+        ({"profiles": "{}"}, "made for the profiles"),
+        ({"layers": "["}, "Expecting value"),
+        ({"layers": "[" * 100_000}, "recursion"),
+        ({"layers": "[]"}, "surplus tensors"),
+        ({"facts": "nonsense"}, "Expecting value"),
+        ({"facts": "[1]"}, "inconsistent"),
+    ],
+)
+def test_a_header_that_makes_no_sense_is_refused(
+    path: Path, changes: dict[str, str], what: str
+) -> None:
+    rewrite(path, changes)
+    with pytest.raises(ModelFileError, match=what):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        '{"kind": "flatten"}',
+        '{"kind": "flatten", "configuration": {}, "norm": 0.5}',
+        '{"kind": "flatten", "configuration": {"size": 2}}',
+        '{"kind": "relu", "configuration": {}}',
+        '{"kind": ["flatten"], "configuration": {}}',
+        '{"kind": "groupsort", "configuration": {"size": 2.0}}',
+        '{"kind": "groupsort", "configuration": {}}',
+        '{"kind": "groupsort", "configuration": []}',
+        '"flatten"',
+    ],
+)
+def test_a_layer_that_nothing_writes_is_refused(path: Path, layer: str) -> None:
+    flatten = '{"kind": "flatten", "configuration": {}}'
+    text = header(path)["layers"]
+    assert flatten in text
+    rewrite(path, {"layers": text.replace(flatten, layer)})
+    with pytest.raises(ModelFileError, match=r"(?s)inconsistent: .*; freeze it again"):
         load(path)
 
 
@@ -126,19 +324,45 @@ def test_an_unknown_layer_lists_the_known_ones(path: Path) -> None:
         load(path)
 
 
-def test_a_header_that_is_not_json_is_refused(path: Path) -> None:
-    rewrite(path, {"layers": "["})
-    with pytest.raises(ModelFileError, match="inconsistent"):
-        load(path)
-
-
 def test_a_negative_deviation_is_refused(path: Path) -> None:
     rewrite(path, tensors={"0.std": -torch.ones(4)})
     with pytest.raises(ModelFileError, match="std must be positive"):
         load(path)
 
 
-def test_constants_are_measured_not_stored(path: Path) -> None:
+def test_constants_are_proved_not_stored(path: Path) -> None:
     before = load(path).pair_constants()
     rewrite(path, tensors={"6.weight": 2.0 * load_file(path)["6.weight"]})
     assert (load(path).pair_constants() - 2.0 * before).abs().max() <= 1e-12
+
+
+def test_the_hash_depends_on_everything() -> None:
+    tensors = {"a": torch.arange(4.0), "b": torch.zeros(0, 2)}
+    hashes = {
+        fingerprint({"layers": "x"}, tensors),
+        fingerprint({"layers": "y"}, tensors),
+        fingerprint({"layer": "x"}, tensors),
+        fingerprint({"layers": "x"}, {"a": tensors["a"]}),
+        fingerprint({"layers": "x"}, tensors | {"b": torch.zeros(0, 3)}),
+        fingerprint({"layers": "x"}, tensors | {"a": torch.arange(4.0).view(2, 2)}),
+        fingerprint({"layers": "x"}, tensors | {"a": torch.arange(4.0).flip(0)}),
+        fingerprint({"layers": "x"}, tensors | {"a": torch.arange(4.0).view(torch.int32)}),
+    }
+    assert len(hashes) == 8
+    assert fingerprint({"layers": "x", "sha256": "?"}, tensors) in hashes
+
+
+def test_shared_weights_are_saved(tmp_path: Path) -> None:
+    layer = Dense(torch.eye(2), torch.zeros(2))
+    twin = Dense(layer.weight, layer.bias)
+    save(FrozenNetwork([layer, twin], (2,)), tmp_path / "model.safetensors")
+    assert len(load(tmp_path / "model.safetensors").layers) == 2
+
+
+def test_expanded_tensors_are_saved(tmp_path: Path) -> None:
+    layer = Dense(torch.eye(2), torch.zeros(1).expand(2))
+    save(FrozenNetwork([layer], (2,)), tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0, 0.0]
+    single = Dense(torch.eye(1), torch.zeros(()).expand(1))
+    save(FrozenNetwork([single], (1,)), tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0]

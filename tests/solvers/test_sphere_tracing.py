@@ -58,3 +58,12 @@ def test_more_steps_are_no_worse_on_the_whole() -> None:
         for steps in (5, 30, 150)
     ]
     assert means[2] <= 1.001 * means[1] <= 1.002 * means[0]
+
+
+def test_thirty_steps_are_within_a_thousandth_of_three_hundred_on_a_ugnn() -> None:
+    frozen, x, labels = trained_ugnn()
+    few, thirty, many = (
+        minimal_perturbation(frozen, x, labels, steps=steps, n_candidates=9).distance.mean()
+        for steps in (5, 30, 300)
+    )
+    assert thirty <= 1.001 * many < few

@@ -1,16 +1,25 @@
 """Certifying a run: one row a sample, and the accuracies that follow from them."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from exact import affine
+from safetensors.torch import load_file
 
 from unitmargin.certificates import Certificate, certify
 from unitmargin.data import Samples
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv
-from unitmargin.steps.certify import CERTIFY_BATCH, certified_accuracy, certify_run, certify_samples
+from unitmargin.runs import EPSILONS, RunError, RunFolder, file_sha256, read_csv
+from unitmargin.steps.certify import (
+    CERTIFY_BATCH,
+    FORMAT,
+    certified_accuracy,
+    certify_run,
+    certify_samples,
+)
+from unitmargin.steps.check import check_files
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 
@@ -78,6 +87,31 @@ def test_certifying_again_writes_the_same_file(folder: RunFolder) -> None:
     first = folder.certificates_file.read_bytes()
     certify_run(folder)
     assert folder.certificates_file.read_bytes() == first
+
+
+def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
+    certify_run(folder, inputs=True)
+    facts = json.loads(folder.certificate_facts_file.read_text())
+    assert facts == {
+        "format": FORMAT,
+        "profile": "float64",
+        "samples": 60,
+        "units": "l2 distance in the units of the inputs",
+        "model_sha256": file_sha256(folder.model_file),
+        "inputs_sha256": file_sha256(folder.inputs_file),
+    }
+    inputs, _ = folder.dataset().test.batch(slice(0, 60))
+    assert torch.equal(load_file(folder.inputs_file)["inputs"], inputs)
+    message, confirmed = check_files(folder.path)
+    assert confirmed
+    assert message.startswith("check: 60 certificates confirmed, 0 not")
+
+
+def test_inputs_of_earlier_certificates_are_removed(folder: RunFolder) -> None:
+    certify_run(folder, inputs=True)
+    certify_run(folder)
+    assert not folder.inputs_file.exists()
+    assert json.loads(folder.certificate_facts_file.read_text())["inputs_sha256"] is None
 
 
 def test_a_missing_model_names_the_command(tmp_path: Path) -> None:

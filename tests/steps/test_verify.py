@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from exact import EXACT, unit_affine
 from unitmargin.data import Samples
 from unitmargin.fixed import Normalize
 from unitmargin.frozen import Dense, FrozenNetwork, save
+from unitmargin.frozen.profiles import Profile
+from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.models import build_model
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
+from unitmargin.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
 from unitmargin.solver_rows import read_searches
 from unitmargin.solvers import SOLVERS
@@ -70,6 +74,17 @@ def test_a_frozen_network_keeps_every_promise(dtype: torch.dtype) -> None:
         assert failed(frozen, torch.randn(64, *shape)) == []
 
 
+def scale_constants(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """Make every Lipschitz constant wrong by a factor, wherever it is asked for."""
+    original = FrozenNetwork.rounding
+
+    def scaled(network: FrozenNetwork, profile: Profile) -> RoundingBounds:
+        bounds = original(network, profile)
+        return replace(bounds, lipschitz=factor * bounds.lipschitz)
+
+    monkeypatch.setattr(FrozenNetwork, "rounding", scaled)
+
+
 def scale_head(frozen: FrozenNetwork) -> None:
     frozen.head.weight.mul_(1.01)
 
@@ -103,8 +118,7 @@ def test_one_per_cent_is_noticed(
 def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates 1 % too large are contradicted by a point, and the sample is named."""
     truth = unit_affine()
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.99 * original(self))
+    scale_constants(monkeypatch, 0.99)
     check = check_closed_form(truth.network, truth.inputs)
     assert not check.passed
     assert check.value == pytest.approx(0.99, abs=1e-6)
@@ -119,8 +133,7 @@ def test_solvers_contradict_certificates_that_are_too_large(
 ) -> None:
     """Radii 1 % beyond the true distance of an affine network are found out, and named."""
     truth = unit_affine()
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: factor * original(self))
+    scale_constants(monkeypatch, factor)
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
     search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
@@ -202,8 +215,7 @@ def test_claims_that_are_too_large_fail_the_run(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Constants of half their size double every radius, in the file and in the solver's bounds."""
-    original = FrozenNetwork.pair_constants
-    monkeypatch.setattr(FrozenNetwork, "pair_constants", lambda self: 0.5 * original(self))
+    scale_constants(monkeypatch, 0.5)
     certify_run(folder)
     message, passed = verify_run(folder)
     assert not passed
@@ -235,9 +247,20 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         )
 
 
+def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:
+    words = ("fmn", "fmn:decay=0.05,steps=5", "fmn:steps=100", "fmn:steps=5")
+    message, _ = verify_run(folder, words, 12, "off")
+    searches = read_searches(folder.solvers_file)
+    assert [search.settings.split()[0] for search in searches] == ["steps=100", "steps=5"]
+    assert [len(search.index) for search in searches] == [12, 12]
+    assert "verify: fmn without box: certificate" in message
+    assert "verify: fmn without box with steps=5: certificate" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((("fmn:stps=5",),), "options of fmn must be"),
         ((("flying",),), "solvers must be one or more of sphere_tracing"),
         (((),), "got none; choose among them"),
         ((("deepfool",), 0), "samples must be at least 1, got 0"),
@@ -266,6 +289,33 @@ def test_boxes_follow_the_data() -> None:
 
 def test_the_default_solver_is_known() -> None:
     assert set(step.DEFAULT_SOLVERS) <= set(SOLVERS)
+
+
+def test_the_rounding_attack_is_one_more_check(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: rounding_attack(f, x, p, 250))
+    _, passed = verify_run(folder, rounding=True)
+    content = json.loads(folder.checks_file.read_text())
+    assert passed
+    assert content["checks"][-1]["name"] == "rounding_attack"
+    assert content["checks"][-1]["value"] == 0.0
+
+
+def test_an_attack_that_breaks_nothing_naive_fails_the_check(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"naive": 30, "margin/L": 30, "sound": 30}
+    tame = RoundingAttack("float32", 30, counts, dict.fromkeys(counts, 0), ())
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(tame, profile=p))
+    message, passed = verify_run(folder, rounding=True)
+    assert not passed
+    assert "FAILED rounding_attack: no power" in message
+    wild = replace(tame, broken=counts, points=((7, torch.zeros(1)),))
+    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(wild, profile=p))
+    message, passed = verify_run(folder, rounding=True)
+    assert not passed
+    assert "float64: sample 7 broken" in message
 
 
 def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:

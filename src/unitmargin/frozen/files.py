@@ -1,7 +1,10 @@
-"""The file of a frozen network: safetensors with a JSON header, never pickle."""
+"""The file of a frozen network: safetensors with a JSON header and a hash, never pickle."""
 
+import hashlib
 import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +15,35 @@ from torch import Tensor
 
 from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.registry import FROZEN_LAYERS
 
-FORMAT = "unitmargin-frozen-1"
+FORMAT = "unitmargin-frozen-2"
+
+HEADER = {"format", "layers", "in_shape", "classes", "facts", "profiles", "sha256"}
+"""Entries of the header: all of them, and no other."""
+
+DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+"""Types of stored numbers, by their safetensors names."""
+
+LARGEST = 2.0**40
+"""Largest magnitude of a stored number. Weights of unit-gradient networks are at most 1; behind a
+bias above it float64 itself resolves logits no finer than 1e-4, so no radius would be worth having.
+"""
+
+LARGEST_INPUT = 2**28
+"""Most numbers of one input: the shape is checked by evaluating the network once."""
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be trusted: damaged, of another format, or inconsistent."""
+    """A model file that cannot be trusted: damaged, edited, of another format, or inconsistent."""
 
 
 def save(frozen: FrozenNetwork, path: str | Path) -> None:
     """Write a frozen network to one safetensors file; the file appears whole or not at all.
 
-    The header holds the layers' configurations, the input shape, the class names and the facts
-    recorded at freezing, as JSON. See :func:`load`.
+    The header holds the layers' configurations, the input shape, the class names, the facts
+    recorded at freezing, the execution profiles, as JSON, and the hash of it all. See :func:`load`.
     """
     path = Path(path)
     tensors: dict[str, Tensor] = {}
@@ -34,27 +52,55 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         assert isinstance(layer, FixedLayer)  # the constructor takes nothing else
         layers.append({"kind": layer.kind, "configuration": layer.configuration()})
         for name, tensor in layer.state_dict().items():
-            tensors[f"{index}.{name}"] = tensor.detach().cpu().contiguous()
+            # A copy: layers may share a weight, which the format does not know.
+            tensors[f"{index}.{name}"] = _copy(tensor)
     header = {
         "format": FORMAT,
         "layers": json.dumps(layers),
         "in_shape": json.dumps(list(frozen.in_shape)),
         "classes": json.dumps(list(frozen.classes)),
         "facts": json.dumps(frozen.facts),
+        "profiles": _profiles(),
     }
+    header["sha256"] = fingerprint(header, tensors)
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(path.name + ".partial")
     save_file(tensors, str(aside), metadata=header)
     os.replace(aside, path)
 
 
+def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of weights, configuration and profiles: of the file's meaning, not of its bytes.
+
+    Hashed are a line of JSON with sorted keys, ``{"header": every entry but the hash, "tensors":
+    {name: [type, shape]}}``, and then the little-endian numbers of the tensors in the order of
+    their names. It finds accidents and careless edits; whoever rewrites the hash as well is found
+    by the hash that was noted elsewhere (``certificates.json``), or not at all.
+    """
+    shapes = {name: [DTYPES.get(t.dtype), list(t.shape)] for name, t in tensors.items()}
+    entries = {name: text for name, text in header.items() if name != "sha256"}
+    line = json.dumps({"header": entries, "tensors": shapes}, sort_keys=True)
+    digest = hashlib.sha256(line.encode())
+    for name in sorted(tensors):
+        digest.update(_copy(tensors[name]).flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+
+
 def load(path: str | Path) -> FrozenNetwork:
-    """Read a frozen network; every certificate constant is measured again from its weights.
+    """Read a frozen network; every certificate constant is proved again from its weights.
 
     Raises:
         FileNotFoundError: no such file.
-        ModelFileError: damaged or truncated, another format, an unknown layer, missing or surplus
-            tensors, or a weight that is not finite.
+        ModelFileError: damaged or truncated, another format, a hash that is not that of the
+            content, other profiles than this version's, an unknown layer, missing or surplus
+            entries or tensors, wrong shapes or types, or a number that is not finite or above
+            ``LARGEST``.
+
+    Cost: one evaluation and one hash of the weights.
 
     Example:
         >>> frozen = load("runs/digits/model.safetensors")  # doctest: +SKIP
@@ -65,7 +111,8 @@ def load(path: str | Path) -> FrozenNetwork:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Copies: the reader maps the file, whose later changes would reach checked weights.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ModelFileError(f"{path} is damaged or truncated ({error}); freeze it again") from None
     if header.get("format") != FORMAT:
@@ -73,33 +120,76 @@ def load(path: str | Path) -> FrozenNetwork:
             f"{path} must have format {FORMAT}, got {header.get('format')!r}; freeze the network "
             "again with this version"
         )
-    for name, tensor in tensors.items():
-        if not bool(torch.isfinite(tensor).all()):
-            raise ModelFileError(f"tensor {name} of {path} is not finite; freeze it again")
     try:
+        _check_entries(header, tensors)
         return _rebuild(header, tensors)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
 
 
-def _rebuild(header: dict[str, str], tensors: dict[str, Tensor]) -> FrozenNetwork:
+def _profiles() -> str:
+    """The execution profiles of this version, as the header holds them."""
+    return json.dumps({name: profile.definition() for name, profile in PROFILES.items()})
+
+
+def _check_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
+    """Everything that is known before the layers are."""
+    if set(header) != HEADER:
+        raise ValueError(f"the header must hold {sorted(HEADER)}, got {sorted(header)}")
+    if header["sha256"] != fingerprint(header, tensors):
+        raise ValueError("its SHA-256 is not that of its content, which was edited or damaged")
+    if header["profiles"] != _profiles():
+        raise ValueError(f"it was made for the profiles {header['profiles']}, not {_profiles()}")
+    if len({tensor.dtype for tensor in tensors.values()} - set(DTYPES)):
+        raise ValueError(f"tensors must be of type {', '.join(DTYPES.values())}")
+    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+        raise ValueError("all tensors must be of one type")
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"tensor {name} is not finite")
+        if bool((tensor.double().abs() > LARGEST).any()):
+            raise ValueError(f"tensor {name} holds numbers above {LARGEST:g}")
+
+
+def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> FrozenNetwork:
     layers: list[FixedLayer] = []
-    specifications: list[dict[str, Any]] = json.loads(header["layers"])
     used: set[str] = set()
-    for index, specification in enumerate(specifications):
-        kind = specification["kind"]
-        if kind not in FROZEN_LAYERS:
-            raise ValueError(f"unknown layer kind {kind!r}, known: {', '.join(FROZEN_LAYERS)}")
+    for index, specification in enumerate(json.loads(header["layers"])):
         prefix = f"{index}."
-        own = {name for name in tensors if name.startswith(prefix)}
-        used |= own
-        state = {name.removeprefix(prefix): tensors[name] for name in own}
-        layers.append(FROZEN_LAYERS[kind].rebuild(specification["configuration"], state))
+        state = {
+            name.removeprefix(prefix): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(prefix)
+        }
+        used |= {prefix + name for name in state}
+        layers.append(_layer(specification, state))
     if used != set(tensors):
         raise ValueError(f"surplus tensors {sorted(set(tensors) - used)}")
-    return FrozenNetwork(
-        layers,
-        tuple(json.loads(header["in_shape"])),
-        json.loads(header["classes"]),
-        json.loads(header["facts"]),
-    )
+    in_shape, classes = json.loads(header["in_shape"]), json.loads(header["classes"])
+    if not (isinstance(in_shape, list) and all(type(n) is int and n > 0 for n in in_shape)):
+        raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")
+    if math.prod(in_shape) > LARGEST_INPUT:
+        raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {in_shape}")
+    if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
+        raise ValueError(f"classes must be a list of names, got {classes}")
+    frozen = FrozenNetwork(layers, tuple(in_shape), classes, json.loads(header["facts"]))
+    if len(classes) != frozen.n_classes:
+        raise ValueError(f"{len(classes)} classes for {frozen.n_classes} rows of the head")
+    with torch.no_grad():
+        frozen(torch.zeros(1, *in_shape, dtype=frozen.dtype))  # raises where shapes do not fit
+    return frozen
+
+
+def _layer(specification: Any, state: dict[str, Tensor]) -> FixedLayer:
+    """One layer, if its configuration is exactly what such a layer writes."""
+    if not isinstance(specification, dict) or set(specification) != {"kind", "configuration"}:
+        raise ValueError(f"a layer must be given by kind and configuration, got {specification}")
+    kind, configuration = specification["kind"], specification["configuration"]
+    if kind not in FROZEN_LAYERS:
+        raise ValueError(f"unknown layer kind {kind!r}, known: {', '.join(FROZEN_LAYERS)}")
+    layer = FROZEN_LAYERS[kind].rebuild(configuration, state)
+    if json.dumps(layer.configuration()) != json.dumps(configuration):
+        raise ValueError(f"configuration {configuration} of a layer {kind}")
+    if set(layer.state_dict()) != set(state):
+        raise ValueError(f"tensors {sorted(state)} of a layer {kind}")
+    return layer

@@ -62,6 +62,11 @@ class Dense(WeightedLayer):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]) -> None:
         super().__init__()
+        if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+            raise ValueError(
+                "a dense layer needs weight (out, in) and bias (out,), got shapes "
+                f"{tuple(weight.shape)} and {tuple(bias.shape)}; pass one bias a row"
+            )
         self.register_buffer("weight", weight.contiguous())
         self.register_buffer("bias", bias)
 
@@ -108,6 +113,16 @@ class CircularConvolution(WeightedLayer):
                 f"a {map_size[0]} x {map_size[1]} map has {expected[0]} real and {expected[1]} "
                 f"paired frequencies, got {real.shape[0]} and {pairs.shape[0]} blocks; pass the "
                 "map size the spectrum was made for"
+            )
+        if (
+            real.ndim != 3
+            or pairs.shape[1:] != (2, *real.shape[1:])
+            or bias.shape != real.shape[1:2]
+        ):
+            raise ValueError(
+                "a circular convolution needs real (S, out, in), pairs (P, 2, out, in) and bias "
+                f"(out,), got shapes {tuple(real.shape)}, {tuple(pairs.shape)} and "
+                f"{tuple(bias.shape)}; pass the spectrum of one kernel"
             )
         self.register_buffer("real", real.contiguous())
         self.register_buffer("pairs", pairs.contiguous())

@@ -1,9 +1,8 @@
 """The deployed network: fixed layers in a row, and the constants its certificates need."""
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,7 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.fixed import FixedLayer, Normalize
+from unitmargin.frozen.arithmetic import UP, gamma
+from unitmargin.frozen.canary import check_arithmetic
 from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.profiles import PROFILES, Profile, check_environment
+from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
+from unitmargin.frozen.spectral import LayerConstants, layer_constants
 
 
 class FrozenNetwork(nn.Module):
@@ -86,40 +90,85 @@ class FrozenNetwork(nn.Module):
         return first.norm() if isinstance(first, Normalize) else 1.0
 
     def pair_constants(self) -> Float[Tensor, "classes classes"]:
-        r"""Lipschitz constants :math:`L_{lk} = \|w_l - w_k\| \prod_i \|W_i\|` of all logit pairs.
+        r"""Lipschitz bounds :math:`L_{lk} \ge \|w_l - w_k\| \prod_i \|W_i\|` of all logit pairs.
 
-        Measured from the stored weights in float64, once; measured again if a layer or a weight
-        was replaced or changed, by whatever means. The diagonal is zero.
-        Cost: one eigenvalue problem a layer the first time, one comparison of all weights after.
+        Proved from the stored weights in float64 (docs/soundness.md), once; proved again if a layer
+        or a weight was replaced or changed, by whatever means. The diagonal is zero.
+        Cost: seconds for the widest layers the first time, one comparison of all weights after.
         """
-        return self._up_to_date().constants
+        return self.rounding(PROFILES["float64"]).lipschitz
+
+    def rounding(self, profile: Profile) -> RoundingBounds:
+        """Proved constants of the network under a profile, kept until a layer or weight changes.
+
+        Raises:
+            ProfileError: the environment breaks an assumption of the profile.
+            ValueError: a weight that the profile cannot hold, or a layer of unknown rounding.
+        """
+        device = self.head.weight.device
+        check_environment(profile, device)
+        derived = self._up_to_date()
+        if profile.name not in derived.bounds:
+            check_arithmetic(profile, device)
+            if not derived.constants:
+                derived.constants = [layer_constants(layer) for layer in self._fixed()]
+                derived.at_zero = self._norms_at_zero(derived.constants)
+            derived.bounds[profile.name] = rounding_bounds(
+                self.deployed(profile)._fixed(), derived.constants, profile, derived.at_zero
+            )
+        return derived.bounds[profile.name]
+
+    def _norms_at_zero(self, constants: Sequence[LayerConstants]) -> list[float]:
+        """Upper bounds of the norms of the exact activations at a normalised input of zero: of
+        those computed in float64, plus their own rounding errors."""
+        wide = self.deployed(PROFILES["float64"])._fixed()
+        rows = rounding_bounds(wide, constants, PROFILES["float64"]).layers
+        device = self.head.weight.device
+        z = torch.zeros(1, *self.in_shape, dtype=torch.float64, device=device)
+        norms = []
+        for layer, row in zip(wide[:-1], rows, strict=False):
+            z = z if isinstance(layer, Normalize) else layer(z)
+            norms.append((float(z.norm()) * (1.0 + gamma(z.numel() + 2)) + row.total.at(0.0)) * UP)
+        return norms
+
+    def deployed(self, profile: Profile) -> "FrozenNetwork":
+        """The same stored weights as the profile evaluates them: a copy that follows changes."""
+        networks = self._up_to_date().networks
+        if profile.name not in networks:
+            layers = profile.deploy(self._fixed())
+            networks[profile.name] = FrozenNetwork(layers, self.in_shape, self.classes, self.facts)
+        return networks[profile.name]
 
     def in_float64(self) -> "FrozenNetwork":
-        """The same stored weights, evaluated in float64: a copy that follows every change."""
-        return self if self.dtype == torch.float64 else self._up_to_date().wide
+        """The same stored weights, evaluated in float64."""
+        return self if self.dtype == torch.float64 else self.deployed(PROFILES["float64"])
+
+    def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
+        """Upper bounds of the norms of the normalised inputs, in float64."""
+        wide = x.detach().double()
+        first = self.layers[0]
+        if isinstance(first, Normalize):
+            wide = copy.deepcopy(first).double()(wide)
+        flat = wide.flatten(1)
+        norms: Tensor = flat.norm(dim=1) * (1.0 + gamma(flat.shape[1] + 8)) * UP
+        return norms
+
+    def _fixed(self) -> list[FixedLayer]:
+        return [*self.features(), self.head]
 
     def _up_to_date(self) -> "_Derived":
         """What is derived from the layers, made anew if any of them was replaced or changed."""
         if self._derived is None or not self._derived.belongs_to(self):
-            wide = [copy.deepcopy(layer) for layer in (*self.features(), self.head)]
             self._derived = _Derived(
-                [(type(layer), layer.configuration()) for layer in (*self.features(), self.head)],
+                [(type(layer), layer.configuration()) for layer in self._fixed()],
                 [tensor.detach().clone() for tensor in self.buffers()],
-                self._measure(),
-                FrozenNetwork(wide, self.in_shape, self.classes, self.facts).double(),
             )
         return self._derived
 
-    def _measure(self) -> Float[Tensor, "classes classes"]:
-        product = math.prod(self.layer_norms())
-        rows = self.head.weight.double()
-        distances = (rows[:, None, :] - rows[None, :, :]).square().sum(-1).sqrt()
-        return distances * product
 
-
-@dataclass(frozen=True)
+@dataclass
 class _Derived:
-    """Constants and float64 copy of a network, with the layers they were derived from.
+    """What was derived from a network, with the layers it was derived from.
 
     Compared by content: ``tensor.data``, NumPy views and other processes change a weight without
     a trace in its version counter, and a stale constant is a false certificate.
@@ -127,8 +176,10 @@ class _Derived:
 
     kinds: list[tuple[type[FixedLayer], dict[str, Any]]]
     tensors: list[Tensor]
-    constants: Tensor
-    wide: FrozenNetwork
+    constants: list[LayerConstants] = field(default_factory=list)
+    at_zero: list[float] = field(default_factory=list)
+    networks: dict[str, FrozenNetwork] = field(default_factory=dict)
+    bounds: dict[str, RoundingBounds] = field(default_factory=dict)
 
     def belongs_to(self, network: FrozenNetwork) -> bool:
         """Whether the network has these layers with these weights, on the same device."""

@@ -11,10 +11,13 @@ from unitmargin.certificates import certify, closest_adversarial
 from unitmargin.checks import UNIT_GRADIENT_TOLERANCE, UPD_TOLERANCE, Audit, audit
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.promises import HEAD_CHECKS, LIPSCHITZ_TOLERANCE, ORTHOGONALITY_TOLERANCE
+from unitmargin.rounding_attack import near_boundary, rounding_attack
 from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import SOLVERS
+from unitmargin.solvers.choice import Choice, read_choice
 from unitmargin.tightness import (
     Box,
     Search,
@@ -31,6 +34,12 @@ UNIT_BOX = (0.0, 1.0)
 CLOSED_FORM = "closed_form_outside_radius"
 
 BoxChoice = Literal["auto", "off", "only"]
+
+
+NEAR = (1e-2, 1e-4)
+"""Distances from the boundary of the points that the rounding attack adds. The first is above the
+slack of every profile on small networks, so that there are certificates to break; at the second the
+network is linear up to the boundary, so that rounding alone decides."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,29 @@ def check_stored(
     return Check("stored_certificates", passed, value, RADIUS_AGREEMENT, detail)
 
 
+def check_rounding(frozen: FrozenNetwork, inputs: torch.Tensor) -> Check:
+    """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
+
+    The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under
+    every profile that holds the network's weights; under each the attack must have power at one of
+    these places. The value is the number of broken sound certificates.
+    """
+    places = [inputs, *(near_boundary(frozen, inputs, distance) for distance in NEAR)]
+    names = ["float64"] if frozen.dtype == torch.float64 else list(PROFILES)
+    attacks = {name: [rounding_attack(frozen, points, name) for points in places] for name in names}
+    broken = sum(attack.broken["sound"] for several in attacks.values() for attack in several)
+    faults = [
+        f"{name}: sample {attack.points[0][0]} broken"
+        for name, several in attacks.items()
+        for attack in several
+        if attack.points
+    ]
+    weak = [name for name, many in attacks.items() if not any(attack.has_power for attack in many)]
+    if weak:
+        faults.append(f"no power: too few naive certificates broke under {', '.join(weak)}")
+    return Check("rounding_attack", not faults, float(broken), 0.0, "; ".join(faults))
+
+
 def check_searches(searches: Sequence[Search]) -> Check:
     """No point that a solver found lies strictly inside the certified radius of its sample.
 
@@ -176,15 +208,13 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
     return [*free, UNIT_BOX] if fits and choice != "off" else free
 
 
-def known_solvers(solvers: Sequence[str]) -> tuple[str, ...]:
-    """The solvers, each once, or an error that lists the known ones."""
-    unknown = [name for name in solvers if name not in SOLVERS]
-    if unknown or not solvers:
+def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
+    """The solvers with their options, each choice once, or an error that lists the known ones."""
+    if not words:
         raise ValueError(
-            f"solvers must be one or more of {', '.join(SOLVERS)}, got "
-            f"{', '.join(unknown) or 'none'}; choose among them"
+            f"solvers must be one or more of {', '.join(SOLVERS)}, got none; choose among them"
         )
-    return tuple(dict.fromkeys(solvers))
+    return tuple(dict.fromkeys(read_choice(word) for word in words))
 
 
 def verify_run(
@@ -192,24 +222,27 @@ def verify_run(
     solvers: Sequence[str] = DEFAULT_SOLVERS,
     n_samples: int | None = None,
     box: BoxChoice = "auto",
+    rounding: bool = False,
 ) -> tuple[str, bool]:
     """Check a run folder; the message, and whether every check passed.
 
     Args:
         folder: a certified run.
-        solvers: names of ``SOLVERS``, each with its default options.
+        solvers: names of ``SOLVERS``, with options as in ``sphere_tracing:steps=300``; see
+            :func:`read_choice`.
         n_samples: test samples to be attacked, spread evenly; default: the recipe's.
         box: "auto" searches without a box, and within [0, 1] where the data lie in it; "off"
             only without, "only" only within.
+        rounding: add the rounding attack, thousands of forward passes a sample.
 
     Raises:
-        ValueError: an unknown solver, fewer than one sample, a box that the data leave.
+        ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
         RunError: a file of an earlier step is missing.
 
     Cost: that of the solvers; for the default at most 90 forward and backward passes a sample and
     box, 27 to 34 on digits and CIFAR-10.
     """
-    solvers = known_solvers(solvers)
+    choices = choose_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()
     count = recipe.verify_samples if n_samples is None else n_samples
     if count < 1:
@@ -222,11 +255,13 @@ def verify_run(
     stored = [rows[position] for position in chosen.tolist() if position < len(rows)]
     checks = verify(frozen, Samples(inputs, labels), stored)
     searches = [
-        search_boundary(frozen, inputs, labels, chosen, solver, bounds)
+        search_boundary(frozen, inputs, labels, chosen, choice.name, bounds, **dict(choice.options))
         for bounds in boxes
-        for solver in solvers
+        for choice in choices
     ]
     checks.append(check_searches(searches))
+    if rounding:
+        checks.append(check_rounding(frozen, inputs))
     write_searches(folder.solvers_file, searches)
     write_json(folder.checks_file, _content(checks, searches, len(inputs)))
     return _message(folder, checks, searches, len(inputs)), all(check.passed for check in checks)

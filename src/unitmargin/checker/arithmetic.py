@@ -1,0 +1,73 @@
+"""Rounding: the arithmetic of the checker, and that of the profile whose claims it checks."""
+
+import math
+from typing import NamedTuple
+
+UNIT = 2.0**-53
+"""Unit roundoff of float64, in which the checker evaluates and bounds."""
+
+UP = 1.0 + 2.0**-44
+"""Factor on each bound for the rounding of the fewer than 400 operations on positive numbers that
+lead to it."""
+
+TINY = 2.0**-500
+"""Added to norms: numbers whose squares underflow weigh less."""
+
+CHUNK = 64
+"""Products that the checker sums at once; short sums keep its own rounding below the deployed."""
+
+
+def gamma(roundings: int, unit: float = UNIT) -> float:
+    """n u / (1 - n u): relative error of n roundings (Higham, section 3.1)."""
+    if roundings * unit >= 0.5:
+        raise ValueError(f"sums of {roundings} terms have no error bound at unit roundoff {unit}")
+    return roundings * unit / (1.0 - roundings * unit)
+
+
+def own_length(terms: int) -> int:
+    """Most roundings that one of ``terms`` products meets in :func:`.layers.product`."""
+    return min(terms, CHUNK) + -(-terms // CHUNK) - 1
+
+
+class Arithmetic(NamedTuple):
+    """How a profile evaluates: docs/soundness.md, section "Profiles".
+
+    ``chunk`` is the longest sum in the profile's type, after which sums are added in a tree; None:
+    sums in any order. With a chunk, hidden dense layers, and convolutions of at most
+    ``wide_channels`` channels on small maps, run in float64 and round their output.
+    """
+
+    name: str
+    unit: float
+    smallest: float
+    limit: float
+    chunk: int | None = None
+    wide_channels: int | None = None
+
+    def length(self, terms: int) -> int:
+        """Most roundings that one of ``terms`` summed products meets."""
+        if self.chunk is None or terms <= self.chunk:
+            return terms
+        return self.chunk + math.ceil(math.log2(-(-terms // self.chunk)))
+
+    def inside(self, wide: bool) -> "Arithmetic":
+        """The arithmetic inside a layer: the profile's, or float64 with sums in any order."""
+        return self._replace(unit=UNIT, chunk=None) if wide else self
+
+
+OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900)
+"""The checker's own arithmetic; its sums count their roundings by :func:`own_length`."""
+
+
+def arithmetic(name: str, dtype: str, chunk: int | None, wide_channels: int | None) -> Arithmetic:
+    """A profile as the model file defines it."""
+    for count in (chunk, wide_channels):
+        if count is not None and (type(count) is not int or count < 1):
+            raise ValueError(f"a profile's sizes must be positive integers or null, got {count!r}")
+    if (chunk is None) != (wide_channels is None):
+        raise ValueError("a profile has chunk and wide_channels, or neither")
+    if dtype == "float64":
+        return Arithmetic(name, UNIT, 2.0**-1022, 2.0**900, chunk, wide_channels)
+    if dtype == "float32":
+        return Arithmetic(name, 2.0**-24, 2.0**-126, 2.0**100, chunk, wide_channels)
+    raise ValueError(f"a profile's type must be float64 or float32, got {dtype!r}")

@@ -1,0 +1,211 @@
+r"""Proved upper bounds of spectral norms and of the head's pair distances, in float64.
+
+Equation numbers are those of docs/soundness.md. Nothing here is an estimate from below: no power
+iteration, no eigenvalue as a solver returns it.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.fixed import FixedLayer, Normalize
+from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
+from unitmargin.frozen.layers import CircularConvolution, Dense
+
+RESIDUAL_ENOUGH = 1e-6
+"""Relative excess up to which the residual bound of a large matrix is kept: a verified Cholesky
+factor of 1,024 rows costs a hundred times more and moves a radius in its seventh digit."""
+
+ALWAYS_CHOLESKY = 256
+"""Matrices of up to this many rows get the tighter bound in any case: milliseconds."""
+
+CHOLESKY_ATTEMPTS = 12
+"""Shifts that are tried, each 16 times further from the estimate: from 2^-40 to 2^4 of it."""
+
+PERRON_STEPS = 30
+"""Power steps that choose the test vector; the bound holds for any of them."""
+
+UNDERFLOW = 2.0**-500
+"""Added to squares of matrices scaled to a largest entry in [1/2, 1): products below it are lost,
+whole matrices of them weigh less."""
+
+
+DENORMAL = SMALLEST_NORMAL[torch.float64]
+"""Added where a bound is scaled back: among denormal numbers a product may round down to less."""
+
+LARGEST_EXPONENT = 900
+"""Entries of 2^900 and more are refused: their products leave the range of float64."""
+
+
+def spectral_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
+    r"""Upper bound of the largest spectral norm of a stack of real matrices.
+
+    The residual bound (3) where it is tight, a verified Cholesky factor (4) elsewhere. Entries are
+    first scaled by a power of two, so graded, huge and tiny matrices are no exception.
+
+    Raises:
+        ValueError: an entry is not finite, or no Cholesky factor completes.
+
+    Cost: one product W W^T a block; for (4) its eigenvalues as a guess and one factorisation.
+
+    Example:
+        >>> 3.0 <= spectral_norm_bound(torch.diag(torch.tensor([3.0, -2.0]))[None]) < 3.0 + 1e-10
+        True
+    """
+    scaled, scale = _scaled(blocks)
+    if scale == 0.0:
+        return 0.0
+    wide = scaled if scaled.shape[1] <= scaled.shape[2] else scaled.mT
+    product = wide @ wide.mT
+    gram = product.tril() + product.tril(-1).mT  # one triangle decides: exactly symmetric
+    error = gamma(wide.shape[2]) * wide.square().sum((1, 2)) * UP + UNDERFLOW
+    squared = _residual_bound(gram, error)
+    centre = gram.diagonal(dim1=1, dim2=2).mean(1)
+    loose = squared > centre * (1.0 + RESIDUAL_ENOUGH)
+    if gram.shape[1] <= ALWAYS_CHOLESKY:
+        loose = torch.ones_like(loose)
+    if bool(loose.any()):
+        tighter = _cholesky_bound(gram[loose], error[loose])
+        squared[loose] = torch.minimum(squared[loose], tighter)
+    return float(squared.max().sqrt()) * UP * scale + DENORMAL
+
+
+def _scaled(blocks: Tensor) -> tuple[Tensor, float]:
+    """The blocks in float64 divided by a power of two, and that power; 0 for zero blocks."""
+    wide = blocks.detach().cpu().double()
+    if not bool(torch.isfinite(wide).all()):
+        raise ValueError("weights must be finite, got NaN or infinity; train or load them again")
+    largest = float(wide.abs().max()) if wide.numel() else 0.0
+    if largest == 0.0:
+        return wide, 0.0
+    exponent = math.frexp(largest)[1]
+    if exponent > LARGEST_EXPONENT:
+        raise ValueError(
+            f"weights must be below 2**{LARGEST_EXPONENT}, got {largest:.3e}; rescale the network"
+        )
+    half = exponent // 2  # two steps: 2^1074 is no float64 number
+    return wide * 2.0**-half * 2.0 ** (half - exponent), 2.0**exponent
+
+
+def _residual_bound(gram: Tensor, error: Tensor) -> Tensor:
+    r"""(3): :math:`\|W\|^2 \le \theta + \|G - \theta I\|_F` with theta the mean of the diagonal."""
+    rows = gram.shape[1]
+    diagonal = gram.diagonal(dim1=1, dim2=2)
+    centre = diagonal.mean(1)
+    residual = gram - centre[:, None, None] * torch.eye(rows, dtype=torch.float64)
+    norm = residual.square().sum((1, 2)).sqrt() * (1.0 + gamma(rows * rows + 2))
+    subtraction = WIDE * rows**0.5 * (centre + diagonal.amax(1))
+    bound: Tensor = (centre + norm + subtraction + error) * UP + UNDERFLOW
+    return bound
+
+
+def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
+    r"""(4): if the factorisation of :math:`\tau I - G` completes, no eigenvalue of G is above tau
+    by more than the rounding errors of the factorisation."""
+    rows = gram.shape[1]
+    diagonal = gram.diagonal(dim1=1, dim2=2)
+    guess = torch.linalg.eigvalsh(gram)[:, -1].clamp_min(UNDERFLOW)
+    eye = torch.eye(rows, dtype=torch.float64)
+    bound = torch.full_like(guess, torch.inf)
+    for attempt in range(CHOLESKY_ATTEMPTS):
+        shift = guess * (1.0 + 2.0**-40 * 16.0**attempt)
+        shifted = shift[:, None, None] * eye - gram
+        completed = torch.linalg.cholesky_ex(shifted).info == 0
+        factor = gamma(rows + 1) / (1.0 - gamma(rows + 1))
+        trace = shifted.diagonal(dim1=1, dim2=2).sum(1).clamp_min(0.0)
+        rounding = WIDE * (shift + diagonal.amax(1)) + factor * trace + 2.0 * error
+        found = (shift + rounding) * UP + UNDERFLOW
+        bound = torch.where(completed & torch.isinf(bound), found, bound)
+        if bool(torch.isfinite(bound).all()):
+            return bound
+    raise ValueError(
+        f"no Cholesky factor of a shifted Gram matrix of {rows} rows completed, so its norm has "
+        "no proof; check that the weights are finite numbers of ordinary size"
+    )
+
+
+def absolute_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
+    r"""(5): upper bound of the largest :math:`\| |W| \|` by Collatz and Wielandt.
+
+    For any v > 0, :math:`\||W|\|^2 \le \max_i (|W|^T |W| v)_i / v_i`.
+    """
+    scaled, scale = _scaled(blocks)
+    if scale == 0.0:
+        return 0.0
+    magnitude = scaled.abs()
+    vector = torch.ones(magnitude.shape[0], magnitude.shape[2], 1, dtype=torch.float64)
+    for _ in range(PERRON_STEPS):
+        product = magnitude.mT @ (magnitude @ vector)
+        largest = product.amax(1, keepdim=True).clamp_min(UNDERFLOW)
+        vector = (product / largest).clamp_min(WIDE)  # positive, or the bound would divide by 0
+    product = magnitude.mT @ (magnitude @ vector)
+    rounding = 1.0 + gamma(sum(magnitude.shape[1:]) + 2)
+    squared = float((product / vector).max()) * rounding * UP + UNDERFLOW
+    return math.sqrt(squared) * UP * scale + DENORMAL
+
+
+def real_embedding(pairs: Float[Tensor, "p 2 out in"]) -> Float[Tensor, "p rows columns"]:
+    """Complex blocks as real matrices ``[[Re, -Im], [Im, Re]]`` of the same norm."""
+    real, imaginary = pairs[:, 0], pairs[:, 1]
+    top, bottom = torch.cat((real, -imaginary), dim=2), torch.cat((imaginary, real), dim=2)
+    return torch.cat((top, bottom), dim=1)
+
+
+def weight_blocks(layer: FixedLayer) -> list[Tensor]:
+    """Stacks of real matrices whose largest norm is that of the layer's linear part."""
+    if isinstance(layer, Dense):
+        return [layer.weight[None]]
+    assert isinstance(layer, CircularConvolution)  # the only other weighted layer of a file
+    return [layer.real, real_embedding(layer.pairs)]
+
+
+def norm_bound(layer: FixedLayer) -> float:
+    """Proved upper bound S of a layer's Lipschitz constant; exactly 1 for rearrangements.
+
+    A layer of another kind than those of ``FROZEN_LAYERS`` answers for its own ``norm()``.
+    """
+    if isinstance(layer, (Dense, CircularConvolution)):
+        return max(spectral_norm_bound(blocks) for blocks in weight_blocks(layer))
+    norm = layer.norm()
+    return norm * UP if isinstance(layer, Normalize) else norm
+
+
+@dataclass(frozen=True)
+class LayerConstants:
+    """Proved bounds of a layer's weights, the same for all profiles.
+
+    Attributes:
+        norm: S, of the layer's Lipschitz constant.
+        absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
+        bias: b, of the norm of the bias as it is added to one output.
+    """
+
+    norm: float
+    absolute: float = 0.0
+    bias: float = 0.0
+
+
+def layer_constants(layer: FixedLayer) -> LayerConstants:
+    """Spectral bounds of one layer. Cost: see :func:`spectral_norm_bound`."""
+    if not isinstance(layer, (Dense, CircularConvolution)):
+        return LayerConstants(norm_bound(layer))
+    bias = float(layer.bias.double().norm()) * UP
+    if isinstance(layer, CircularConvolution):
+        bias *= layer.transform.n_pixels**0.5
+    absolute = max(absolute_norm_bound(blocks) for blocks in weight_blocks(layer))
+    return LayerConstants(norm_bound(layer), absolute, bias * UP)
+
+
+def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
+    r"""(6): upper bounds :math:`d_{lk} \ge \|w_l - w_k\|`; zero on the diagonal."""
+    scaled, scale = _scaled(rows[None])
+    if scale == 0.0:
+        return torch.zeros(len(rows), len(rows), dtype=torch.float64)
+    row = scaled[0]
+    squared = torch.stack([(row - other).square().sum(1) for other in row])
+    bound = (squared * (1.0 + 2.0 * gamma(row.shape[1] + 4)) * UP + UNDERFLOW).sqrt()
+    bound = bound * UP * scale + DENORMAL
+    return bound.fill_diagonal_(0.0)

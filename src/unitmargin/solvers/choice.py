@@ -1,0 +1,80 @@
+"""A solver and its options as one word: ``sphere_tracing:steps=300,n_candidates=9``."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from unitmargin.solvers import SOLVERS
+from unitmargin.solvers.driver import check_options
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A name of ``SOLVERS`` and the options that are not left at their defaults."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+
+def read_choice(word: str) -> Choice:
+    """Read ``NAME`` or ``NAME:OPTION=VALUE,OPTION=VALUE``.
+
+    Words that mean the same give equal choices: options come in the solver's own order, and those
+    at their defaults are left out.
+
+    Raises:
+        ValueError: an unknown solver or option, an option given twice, a value of the wrong kind.
+
+    Example:
+        >>> read_choice("ddn:steps=30,loss=margin")
+        Choice(name='ddn', options=(('loss', 'margin'), ('steps', 30)))
+    """
+    name, _, text = word.partition(":")
+    if name not in SOLVERS:
+        raise ValueError(
+            f"solvers must be one or more of {', '.join(SOLVERS)}, got {name!r}; choose among them"
+        )
+    own = own_options(name)
+    given: dict[str, Any] = {}
+    for part in text.split(",") if ":" in word else ():
+        option, _, value = part.partition("=")
+        if option not in own or option in given or not value:
+            raise ValueError(
+                f"options of {name} must be OPTION=VALUE, separated by commas, each once, with "
+                f"OPTION among {', '.join(own) or 'none'}, got {part!r}; correct {word!r}"
+            )
+        given[option] = _read_value(name, own[option], value)
+    check_options(SOLVERS[name], given)
+    return Choice(
+        name,
+        tuple(
+            (option, given[option])
+            for option in own
+            if option in given and given[option] != own[option].default
+        ),
+    )
+
+
+def own_options(name: str) -> Mapping[str, inspect.Parameter]:
+    """The options of a solver, with types and defaults."""
+    return dict(list(inspect.signature(SOLVERS[name]).parameters.items())[1:])
+
+
+KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    int: ("a whole number", int),
+    float: ("a number", float),
+    float | None: ("a number", float),
+    str: ("a word", str),
+}
+"""What an option's type asks for, and how it is read."""
+
+
+def _read_value(name: str, option: inspect.Parameter, text: str) -> Any:
+    kind, read = KINDS[option.annotation]
+    try:
+        return read(text)
+    except ValueError:
+        raise ValueError(
+            f"{option.name} of {name} must be {kind}, got {text!r}; its default is {option.default}"
+        ) from None

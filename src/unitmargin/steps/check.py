@@ -1,0 +1,44 @@
+"""Check: certificates derived again by an independent program; checked.csv and an exit status."""
+
+from pathlib import Path
+
+from unitmargin.checker import check, write
+
+SHOWN = 10
+"""Rows that are named; checked.csv has all of them."""
+
+
+def check_files(
+    certificates: Path, model: Path | None = None, inputs: Path | None = None
+) -> tuple[str, bool]:
+    """Check a run folder or its certificates.csv; the message, and whether all were confirmed.
+
+    ``model`` and ``inputs`` are looked for next to the certificates. It imports no torch.
+    """
+    table = certificates / "certificates.csv" if certificates.is_dir() else certificates
+    folder = table.parent
+    files = {
+        "certify": table,
+        "certify ": table.with_suffix(".json"),
+        "freeze": model or folder / "model.safetensors",
+        "certify --inputs": inputs or folder / "inputs.safetensors",
+    }
+    for command, file in files.items():
+        if not file.is_file():
+            verb, *options = command.split()
+            words = " ".join((verb, str(folder), *options))
+            raise FileNotFoundError(f"{file} does not exist; run `unitmargin {words}` first")
+    verdicts, profile = check(*files.values())
+    written = folder / "checked.csv"
+    write(verdicts, written)
+    failed = [verdict for verdict in verdicts if verdict.reason]
+    silent = sum(verdict.certificate.radius == 0.0 for verdict in verdicts)
+    lines = [
+        f"check: NOT CONFIRMED row {verdict.certificate.row}: {verdict.reason}"
+        for verdict in failed[:SHOWN]
+    ]
+    lines.append(
+        f"check: {len(verdicts) - len(failed) - silent} certificates confirmed, {len(failed)} not, "
+        f"{silent} claim nothing, profile {profile} -> {written}"
+    )
+    return "\n".join(lines), not failed

@@ -1,0 +1,149 @@
+"""The errors of each layer kind, from the formulas of docs/soundness.md with numbers by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
+from unitmargin.checker.fourier import deployed_error, frequencies, own_error
+from unitmargin.checker.layers import KINDS, Error, Step, product
+
+CLOSE = 1e-9
+"""Relative: bounds of the norms of the matrices below are as close as that."""
+
+SINGLE = arithmetic("float32", "float32", None, None)
+BLOCKED = arithmetic("float32-blocked", "float32", 4, 7)
+DOUBLE = arithmetic("float64", "float64", None, None)
+
+
+def g(roundings: int, unit: float) -> float:
+    return roundings * unit / (1 - roundings * unit)
+
+
+def affine(error: Error) -> tuple[float, float, float]:
+    return error.slope, error.constant, error.relative
+
+
+@pytest.mark.parametrize("profile", [SINGLE, BLOCKED, DOUBLE])
+def test_dense(profile: Arithmetic) -> None:
+    weight = np.full((2, 9), -1.0)
+    weight[1] = 1.0  # |W| has norm root(18); W too
+    step = KINDS["dense"](profile, weight=weight, bias=np.array([3.0, 4.0]))
+    assert step.norm == pytest.approx(18**0.5, rel=CLOSE, abs=0.0)
+    share = g(10, profile.unit) if profile is not BLOCKED else profile.unit * (1 + g(10, UNIT))
+    share += g(10, UNIT) if profile is BLOCKED else 0.0
+    assert affine(step.deployed) == pytest.approx(
+        (share * 18**0.5, share * 5.0, 0.0), rel=CLOSE, abs=0.0
+    )
+    share = g(10, UNIT)
+    assert affine(step.own) == pytest.approx(
+        (share * 18**0.5, share * 5.0, 0.0), rel=CLOSE, abs=0.0
+    )
+    assert step.growth == pytest.approx((18**0.5, 5.0), rel=CLOSE, abs=0.0)
+
+
+def convolution(profile: Arithmetic, channels: int, height: int = 2, width: int = 3) -> Step:
+    """All blocks are 2 I, so S = a = 2; the bias has norm 5."""
+    eye = 2.0 * np.eye(channels)
+    real, pairs = (len(kept) for kept in frequencies(height, width))
+    return KINDS["circular_convolution"](
+        profile,
+        map_size=[height, width],
+        real=np.stack([eye] * real),
+        pairs=np.stack([np.stack([eye, 0.0 * eye])] * pairs),
+        bias=np.array([3.0, 4.0, *[0.0] * (channels - 2)]),
+    )
+
+
+def convolution_error(
+    turn: float, length: int, unit: float, output: float = 0.0, pixels: int = 6
+) -> tuple[float, float, float]:
+    bias = 5.0 * math.sqrt(pixels)
+    slope, constant = (
+        turn * 2.0 + g(length + 1, unit) * (1 + turn) * 2.0,
+        g(length + 3, unit) * bias,
+    )
+    slope, constant = slope + turn * (2.0 + slope), constant + turn * (bias + constant)
+    return slope + output * (2.0 + slope), constant + output * (bias + constant), 0.0
+
+
+@pytest.mark.parametrize("profile", [SINGLE, DOUBLE])
+def test_circular_convolution(profile: Arithmetic) -> None:
+    step = convolution(profile, 5)
+    assert step.norm == pytest.approx(2.0, rel=CLOSE, abs=0.0)
+    turn = deployed_error(2, 3, profile.unit)
+    expected = convolution_error(turn, 5, profile.unit)
+    assert affine(step.deployed) == pytest.approx(expected, rel=CLOSE, abs=0.0)
+    expected = convolution_error(own_error(2, 3), 5, UNIT, output=UNIT)
+    assert affine(step.own) == pytest.approx(expected, rel=CLOSE, abs=0.0)
+
+
+def test_circular_convolution_in_blocks_and_in_float64() -> None:
+    """Up to 7 channels on a small map: float64; more channels or pixels: chunks of 4."""
+    wide = convolution_error(deployed_error(2, 3, UNIT), 7, UNIT, SINGLE.unit)
+    assert affine(convolution(BLOCKED, 7).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
+    blocked = convolution_error(deployed_error(2, 3, SINGLE.unit), 4 + 1, SINGLE.unit)
+    assert affine(convolution(BLOCKED, 8).deployed) == pytest.approx(blocked, rel=CLOSE, abs=0.0)
+    turn = deployed_error(5, 13, SINGLE.unit)
+    large = convolution_error(turn, 3, SINGLE.unit, pixels=65)
+    assert affine(convolution(BLOCKED, 3, 5, 13).deployed) == pytest.approx(
+        large, rel=CLOSE, abs=0.0
+    )
+    wide = convolution_error(deployed_error(8, 8, UNIT), 3, UNIT, SINGLE.unit, 64)
+    assert affine(convolution(BLOCKED, 3, 8, 8).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
+
+
+def test_transforms_by_hand() -> None:
+    unit = 2.0**-24
+    table = math.sqrt(12.0) * (2.0**-47 + 2.0**-52 + unit)
+    assert deployed_error(2, 3, unit) == pytest.approx(
+        table + math.sqrt(6.0) * g(6, unit), rel=0.01, abs=0.0
+    )
+    stages = sum(
+        2 * unit + g(p + 2, unit) * (math.sqrt(p) + 2 * unit) for p in (3, 3, 2, 5, 2)
+    )  # 9 x 10, and one for real input
+    fft = stages / (1 - stages) + g(8, unit)
+    assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE, abs=0.0)
+    single = math.sqrt(2.0) * 12 * UNIT + math.sqrt(2.0) * g(3, UNIT)
+    double = math.sqrt(4.0) * 12 * UNIT + math.sqrt(4.0) * g(4, UNIT)
+    assert own_error(1, 2) == pytest.approx(
+        math.sqrt(2.0) * (single + double + 2 * UNIT), rel=0.05, abs=0.0
+    )
+
+
+def test_normalize() -> None:
+    step = KINDS["normalize"](SINGLE, mean=np.array([0.5, 0.0]), std=np.array([0.25, 2.0]))
+    assert step.norm == pytest.approx(4.0, rel=CLOSE, abs=0.0)
+    assert step.norm >= 4.0
+    assert affine(step.deployed) == pytest.approx((0.0, 0.0, g(3, SINGLE.unit)), abs=1e-20)
+    assert affine(step.own) == pytest.approx((0.0, 0.0, g(3, UNIT)), abs=1e-25)
+    assert step.evaluate(np.ones((1, 2, 1))).tolist() == [[[2.0], [0.5]]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "configuration"),
+    [
+        ("flatten", {}),
+        ("pixel_unshuffle", {"factor": 2}),
+        ("max_pool", {"size": 2}),
+        ("abs", {}),
+        ("maxmin", {}),
+        ("oplu", {}),
+        ("groupsort", {"size": 4}),
+    ],
+)
+def test_moves_and_comparisons_are_exact(kind: str, configuration: dict[str, int]) -> None:
+    step = KINDS[kind](SINGLE, **configuration)
+    assert (step.norm, step.own, step.deployed) == (1.0, Error(), Error())
+    x = np.random.default_rng(0).normal(size=(3, 4, 6, 4))
+    moved = step.evaluate(x)
+    assert set(np.abs(moved).ravel()) <= set(np.abs(x).ravel())
+    assert np.linalg.norm(moved[0] - moved[1]) <= np.linalg.norm(x[0] - x[1])
+
+
+def test_products_are_sums_of_chunks() -> None:
+    generator = np.random.default_rng(1)
+    for terms in (1, 64, 65, 200):
+        left, right = generator.normal(size=(2, 3, terms)), generator.normal(size=(2, terms, 4))
+        assert np.abs(product(left, right) - left @ right).max() <= 1e-13

@@ -1,0 +1,110 @@
+"""T15 for the checker: each term of its proof, removed from a copy, makes a named test fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+class Mutant(NamedTuple):
+    """``old`` becomes ``new`` in a module of the checker, and ``test`` fails."""
+
+    what: str
+    module: str
+    old: str
+    new: str
+    test: str
+
+
+HAND = "test_network.py::test_a_radius_by_hand"
+CONVOLUTION = "test_layers.py::test_circular_convolution"
+FALSE = "test_table.py::test_each_false_claim_is_named"
+
+MUTANTS = [
+    Mutant("own errors in the pair", "network.py", "distances * own[0, :, None] +", "", HAND),
+    Mutant("own rounding of the head", "network.py", "gamma(own_length(features) + 2) *", "0.0 *",
+           HAND),
+    Mutant("own earlier errors", "network.py", "step.norm * own +", "", HAND),
+    Mutant("deployed errors in the pair", "network.py", "distances * far[:, :, None] +", "", HAND),
+    Mutant("deployed earlier errors", "network.py", "through = step.norm * far",
+           "through = 0.0 * far", HAND),
+    Mutant("deployed rounding of the head", "network.py", "sums * lengths * arriving[:, :, None]",
+           "0.0 * arriving[:, :, None]", HAND),
+    Mutant("bias of the head", "network.py", "rounding[0] += sums * biases +", "rounding[0] +=",
+           HAND),
+    Mutant("errors that grow with the radius", "network.py", "distances * reach + rounding[1]",
+           "distances * reach", HAND),
+    Mutant("norms that grow with the radius", "network.py", "own + _slope(size, reach)",
+           "own", HAND),
+    Mutant("norms of the layers", "network.py", "reach *= step.norm * UP", "reach *= UP", HAND),
+    Mutant("overflow", "network.py", "* UP < self.profile.limit", "* UP < np.inf",
+           "test_network.py::test_nothing_is_proved_near_overflow"),
+    Mutant("weights that the type cannot hold", "network.py", "single = profile.unit > UNIT",
+           "single = False", "test_network.py::test_float32_profiles_need_float32_weights"),
+    Mutant("hidden bias", "layers.py", "share * size + lost", "lost",
+           "test_layers.py::test_dense"),
+    Mutant("output of a float64 dense layer", "layers.py", "if wide:", "if False:",
+           "test_layers.py::test_dense"),
+    Mutant("first transform", "layers.py", "slope = turn * norm + gamma", "slope = gamma",
+           CONVOLUTION),
+    Mutant("products of a convolution", "layers.py", "gamma(roundings + 1, arithmetic.unit) * (",
+           "0.0 * (", CONVOLUTION),
+    Mutant("difference of the complex products", "layers.py",
+           "gamma(roundings + 1, arithmetic.unit) * (", "gamma(roundings, arithmetic.unit) * (",
+           CONVOLUTION),
+    Mutant("bias of a convolution", "layers.py", "gamma(roundings + 3, arithmetic.unit) * size",
+           "0.0", CONVOLUTION),
+    Mutant("second transform", "layers.py", "slope + turn * (norm + slope)", "slope", CONVOLUTION),
+    Mutant("own output of a convolution", "layers.py", "rounded(mine, norm, size, UNIT * UP)",
+           "mine", CONVOLUTION),
+    Mutant("normalisation", "layers.py", "gamma(3, profile.unit)", "0.0",
+           "test_layers.py::test_normalize"),
+    Mutant("stored table", "fourier.py", "(stored + gamma", "(gamma",
+           "test_layers.py::test_transforms_by_hand"),
+    Mutant("stage for real input", "fourier.py", "*_primes(width), 2]", "*_primes(width)]",
+           "test_layers.py::test_transforms_by_hand"),
+    Mutant("halves of pairs", "fourier.py", "math.sqrt(2.0) * (math.prod", "(math.prod",
+           "test_layers.py::test_transforms_by_hand"),
+    Mutant("discs", "bounds.py", "(diagonal + beside).max(1)", "diagonal.max(1)",
+           "test_bounds.py::test_the_eigenvectors_are_not_trusted"),
+    Mutant("eigenvectors", "bounds.py", "/ (1.0 - defect * UP)", "",
+           "test_bounds.py::test_the_eigenvectors_are_not_trusted"),
+    Mutant("error of the Gram matrix", "bounds.py", "4.0 * UNIT * size + lost)",
+           "4.0 * UNIT * size)",
+           "test_bounds.py::test_the_error_of_the_gram_matrix_is_paid_for"),
+    Mutant("label", "table.py", "row.predicted != proof.label[i]", "False", FALSE),
+    Mutant("margin", "table.py", "not abs(row.margin - margin) <= tolerance", "False", FALSE),
+    Mutant("runner-up", "table.py",
+           "not proof.differences[i, row.runner_up] <= margin + 2.0 * tolerance", "False", FALSE),
+    Mutant("radius", "table.py", "not row.radius <= radius", "False",
+           "test_table.py::test_a_radius_raised_by_a_millionth_is_named"),
+]  # fmt: skip
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
+def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    file = tmp_path / "src" / "unitmargin" / "checker" / mutant.module
+    file.write_text(file.read_text().replace(mutant.old, mutant.new, 1))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-m", "not nightly", str(ROOT / "tests" / "checker" / mutant.test)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stdout  # 1: tests ran and failed
+
+
+def test_every_mutant_still_applies() -> None:
+    for mutant in MUTANTS:
+        source = ROOT / "src" / "unitmargin" / "checker" / mutant.module
+        assert mutant.old in source.read_text(), mutant.what

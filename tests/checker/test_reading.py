@@ -1,0 +1,201 @@
+"""The checker's own reader: the same numbers as the reference library, and no doubtful file."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from claims import EXAMPLES
+from safetensors.torch import load_file, save_file
+
+from unitmargin.checker.reading import (
+    LARGEST,
+    WIDTHS,
+    CheckError,
+    file_sha256,
+    fingerprint,
+    read_container,
+    read_inputs,
+    read_model,
+)
+from unitmargin.frozen import files, save
+from unitmargin.runs import file_sha256 as other_sha256
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    file = tmp_path_factory.mktemp("saved") / "model.safetensors"
+    save(EXAMPLES["pooled"]().network, file)
+    return file
+
+
+@pytest.fixture
+def path(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(saved, tmp_path))
+
+
+def test_limits_and_types_are_those_of_the_format() -> None:
+    assert set(WIDTHS) == set(files.DTYPES.values())
+    assert LARGEST == files.LARGEST
+
+
+def test_the_hash_is_that_of_the_library(path: Path) -> None:
+    header, tensors = read_container(path)
+    assert header["sha256"] == fingerprint(header, tensors)
+    assert header["sha256"] == files.fingerprint(header, load_file(path))
+    assert file_sha256(path) == other_sha256(path) == read_model(path).sha256
+
+
+@pytest.mark.parametrize("dtype", files.DTYPES)
+def test_numbers_of_all_types_are_exact(tmp_path: Path, dtype: torch.dtype) -> None:
+    tensor = torch.tensor([[0.1, -3e-5], [6e4, 5e-8], [-0.0, 1.0]], dtype=torch.float64).to(dtype)
+    save_file({"a": tensor, "none": torch.zeros(0, 2, dtype=dtype)}, tmp_path / "a.safetensors")
+    _, tensors = read_container(tmp_path / "a.safetensors")
+    assert (tensors["a"].exact() == tensor.double().numpy()).all()
+    assert tensors["none"].exact().shape == (0, 2)
+
+
+def test_a_model_is_its_layers(path: Path) -> None:
+    model = read_model(path)
+    stored = load_file(path)
+    assert model.in_shape == (2, 6, 8)
+    assert [kind for kind, _, _ in model.layers] == [
+        "normalize", "circular_convolution", "groupsort", "max_pool", "circular_convolution",
+        "flatten", "dense",
+    ]  # fmt: skip
+    assert model.layers[2][1] == {"size": 4}
+    for index, (_, _, tensors) in enumerate(model.layers):
+        for name, values in tensors.items():
+            assert (values == stored[f"{index}.{name}"].double().numpy()).all()
+
+
+def test_no_truncated_or_flipped_file_is_read(path: Path) -> None:
+    content = path.read_bytes()
+    size = 8 + int.from_bytes(content[:8], "little")
+    for length in {0, 7, 8, len(content) - 1, *range(9, len(content), len(content) // 40)}:
+        path.write_bytes(content[:length])
+        with pytest.raises(CheckError, match="no sound safetensors file"):
+            read_model(path)
+    path.write_bytes(content + b" ")
+    with pytest.raises(CheckError, match="another length than its header says"):
+        read_model(path)
+    for step, position in enumerate((*range(0, size, 37), *range(size, len(content), 97))):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << step % 8
+        path.write_bytes(flipped)
+        with pytest.raises(CheckError):
+            read_model(path)
+
+
+def container(path: Path, table: dict[str, Any] | str, data: bytes = b"\0" * 8) -> Path:
+    text = (table if isinstance(table, str) else json.dumps(table)).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+ENTRY = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {},
+        [],
+        {"a": ENTRY | {"dtype": "I64"}},
+        {"a": ENTRY | {"shape": [2]}},
+        {"a": ENTRY | {"data_offsets": [0, 16]}},
+        {"a": ENTRY | {"data_offsets": [1, 9]}},
+        {"a": ENTRY, "b": ENTRY},
+        {"a": ENTRY | {"shape": "1"}},
+        {"a": ENTRY | {"shape": [1.0]}},
+        {"a": ENTRY | {"shape": [-1, -1]}},
+        {"a": 3},
+        '{"a": 1, "a": 2}',
+        '{"__metadata__": {"x": "1", "x": "2"}}',
+        "[" * 100_000,
+        "\\xff",
+    ],
+)
+def test_doubtful_containers_are_refused(tmp_path: Path, table: Any) -> None:
+    with pytest.raises(CheckError, match=r"no sound safetensors file: .*; make it again"):
+        read_container(container(tmp_path / "a.safetensors", table))
+
+
+def test_a_container_by_hand(tmp_path: Path) -> None:
+    metadata, tensors = read_container(container(tmp_path / "a", {"a": ENTRY}))
+    assert metadata == {}
+    assert tensors["a"].exact().tolist() == [0.0]
+
+
+def edited(path: Path, changes: dict[str, str], tensors: dict[str, torch.Tensor]) -> Path:
+    header, _ = read_container(path)
+    content = load_file(path) | tensors
+    header |= changes
+    header["sha256"] = files.fingerprint(header, content)
+    save_file(content, path, metadata=header)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensors", "message"),
+    [
+        ({"format": "unitmargin-frozen-1"}, {}, "format unitmargin-frozen-2, got"),
+        ({"layers": "["}, {}, "inconsistent"),
+        ({"layers": "[]"}, {}, "surplus tensors"),
+        ({"layers": "[1]"}, {}, "inconsistent"),
+        (
+            {"profiles": '{"float64": {"dtype": "float16", "chunk": null, "wide_channels": null}}'},
+            {},
+            "type must be",
+        ),
+        ({"profiles": '{"float64": {"dtype": "float64"}}'}, {}, "inconsistent"),
+        (
+            {"profiles": '{"x": {"dtype": "float32", "chunk": 0, "wide_channels": 1}}'},
+            {},
+            "positive",
+        ),
+        ({}, {"6.bias": torch.tensor([0.0, torch.nan, 0, 0, 0])}, "not finite, or above"),
+        ({}, {"6.bias": torch.full((5,), 2 * LARGEST)}, "not finite, or above"),
+        ({}, {"9.bias": torch.zeros(5)}, "surplus tensors"),
+    ],
+)
+def test_doubtful_models_are_refused(
+    path: Path, changes: dict[str, str], tensors: dict[str, torch.Tensor], message: str
+) -> None:
+    with pytest.raises(CheckError, match=message):
+        read_model(edited(path, changes, tensors))
+
+
+def test_an_edit_without_the_hash_is_found(path: Path) -> None:
+    header, _ = read_container(path)
+    content = load_file(path)
+    content["6.bias"][0] += 1.0
+    save_file(content, path, metadata=header)
+    with pytest.raises(CheckError, match="was edited"):
+        read_model(path)
+
+
+def test_inputs_of_both_formats(tmp_path: Path) -> None:
+    x = torch.rand(3, 2, 6, 8)
+    save_file({"inputs": x}, tmp_path / "inputs.safetensors")
+    np.save(tmp_path / "inputs.npy", x.numpy())
+    for name in ("inputs.safetensors", "inputs.npy"):
+        assert (read_inputs(tmp_path / name, (2, 6, 8)) == x.double().numpy()).all()
+        with pytest.raises(CheckError, match="inputs must have shape"):
+            read_inputs(tmp_path / name, (2, 6, 7))
+    save_file({"x": x}, tmp_path / "inputs.safetensors")
+    with pytest.raises(CheckError, match="one tensor `inputs`"):
+        read_inputs(tmp_path / "inputs.safetensors", (2, 6, 8))
+    np.save(tmp_path / "inputs.npy", np.zeros((3, 2), dtype=int))
+    with pytest.raises(CheckError, match="floating-point numbers"):
+        read_inputs(tmp_path / "inputs.npy", (2,))
+    np.save(tmp_path / "inputs.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(CheckError, match=r"no \.npy file"):
+        read_inputs(tmp_path / "inputs.npy", (2,))
+    (tmp_path / "inputs.npy").write_bytes(b"")
+    with pytest.raises(CheckError, match=r"no \.npy file"):
+        read_inputs(tmp_path / "inputs.npy", (2,))

@@ -1,0 +1,185 @@
+"""Verdicts: honest certificates are confirmed, and each kind of false one is named."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from claims import EXAMPLES, certified
+
+from unitmargin.checker import CheckError, Verdict, check, write
+from unitmargin.frozen import load, save
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.runs import RunFolder, file_sha256, read_csv, write_csv
+
+RAISED = 1e-6
+"""Relative increase of a radius that must not pass."""
+
+
+def verdicts(run: RunFolder) -> list[Verdict]:
+    return check(
+        run.certificates_file, run.certificate_facts_file, run.model_file, run.inputs_file
+    )[0]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    return certified(tmp_path_factory.mktemp("made"), EXAMPLES["pooled"]()).path
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(made, tmp_path / "run"))
+
+
+Row = dict[str, str]
+
+
+def edit(run: RunFolder, change: Callable[[list[Row]], None]) -> None:
+    rows = read_csv(run.certificates_file)
+    header = list(rows[0])
+    change(rows)
+    write_csv(run.certificates_file, header, [list(row.values()) for row in rows])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_honest_certificates_are_confirmed(name: str, profile: str, tmp_path: Path) -> None:
+    run = certified(tmp_path, EXAMPLES[name](), profile)
+    found = verdicts(run)
+    assert len(found) == len(read_csv(run.certificates_file))
+    assert [verdict.reason for verdict in found] == [""] * len(found)
+    assert sum(verdict.certificate.radius > 0 for verdict in found) >= len(found) // 2
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_radius_raised_by_a_millionth_is_named(name: str, tmp_path: Path) -> None:
+    run = certified(tmp_path, EXAMPLES[name]())
+    row = next(v.certificate.row for v in verdicts(run) if v.certificate.radius > 0.01)
+
+    def change(rows: list[Row]) -> None:
+        rows[row]["radius"] = repr(float(rows[row]["radius"]) * (1 + RAISED))
+
+    edit(run, change)
+    failed = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert [verdict.certificate.row for verdict in failed] == [row]
+    assert failed[0].reason.startswith("radius ")
+    assert 0 < failed[0].certificate.radius - failed[0].provable <= failed[0].provable * RAISED
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("predicted", "other", "label"),
+        ("predicted", "-1", "label -1, got"),
+        ("predicted", "99", "label 99, got"),
+        ("runner_up", "other", "runner-up"),
+        ("runner_up", "-1", "runner-up -1 is no class"),
+        ("runner_up", "5", "runner-up 5 is no class"),
+        ("margin", "more", "margin"),
+        ("margin", "nan", "margin nan"),
+        ("radius", "nan", "radius nan is no distance"),
+        ("radius", "inf", "radius inf is no distance"),
+        ("radius", "-0.1", "radius -0.1 is no distance"),
+        ("radius", "1e300", "radius 1e+300, proved"),
+    ],
+)
+def test_each_false_claim_is_named(run: RunFolder, column: str, value: str, reason: str) -> None:
+    def change(rows: list[Row]) -> None:
+        taken = {int(rows[3]["predicted"]), int(rows[3]["runner_up"])}
+        other = next(str(k) for k in range(5) if k not in taken)
+        more = repr(float(rows[3]["margin"]) * (1 + RAISED))
+        rows[3][column] = {"other": other, "more": more}.get(value, value)
+
+    edit(run, change)
+    failed = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert [verdict.certificate.row for verdict in failed] == [3]
+    assert failed[0].reason.startswith(reason)
+
+
+def test_a_radius_of_zero_claims_nothing(run: RunFolder) -> None:
+    def change(rows: list[Row]) -> None:
+        rows[2] |= {"radius": "0.0", "predicted": "-1", "margin": "0.0", "runner_up": "-1"}
+
+    edit(run, change)
+    assert not any(verdict.reason for verdict in verdicts(run))
+    write(verdicts(run), run.path / "checked.csv")
+    with (run.path / "checked.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["verdict"] for row in rows] == [
+        "no claim" if index == 2 else "confirmed" for index in range(len(rows))
+    ]
+    for row in rows:
+        assert float(row["difference"]) == float(row["provable"]) - float(row["radius"]) >= 0
+
+
+def test_reasons_are_written(run: RunFolder) -> None:
+    edit(run, lambda rows: rows[1].update(radius="9.0"))
+    write(verdicts(run), run.path / "checked.csv")
+    row = read_csv(run.path / "checked.csv")[1]
+    assert row["verdict"].startswith("radius 9.0, proved 0.")
+    assert float(row["difference"]) < 0
+
+
+def test_a_tampered_model_is_refused_and_never_confirmed(run: RunFolder) -> None:
+    """By its own hash; by the hash noted at certification; and in the end by the proof."""
+    content = bytearray(run.model_file.read_bytes())
+    content[-5] ^= 1
+    run.model_file.write_bytes(content)
+    with pytest.raises(CheckError, match="was edited"):
+        verdicts(run)
+    content[-5] ^= 1
+    run.model_file.write_bytes(content)
+    frozen = load(run.model_file)
+    frozen.head.weight.mul_(1.001)
+    save(frozen, run.model_file)
+    with pytest.raises(CheckError, match="is not the model that"):
+        verdicts(run)
+    facts = json.loads(run.certificate_facts_file.read_text())
+    facts["model_sha256"] = file_sha256(run.model_file)
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    assert all(verdict.reason for verdict in verdicts(run))
+
+
+def test_other_inputs_are_refused(run: RunFolder, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    other = certified(tmp_path / "other", EXAMPLES["pooled"]())
+    shutil.copy(other.inputs_file, run.inputs_file)
+    with pytest.raises(CheckError, match="not the file of inputs"):
+        verdicts(run)
+
+
+def test_another_profile_is_another_claim(run: RunFolder) -> None:
+    facts = json.loads(run.certificate_facts_file.read_text())
+    facts["profile"] = "float32"
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    assert all(verdict.reason.startswith("radius") for verdict in verdicts(run))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.pop(), "23 rows, .* says 24"),
+        (lambda rows: rows.reverse(), "numbered from 0"),
+        (lambda rows: rows[0].update(radius="much"), "no table of certificates"),
+        (lambda rows: rows[0].update(more="1"), "no table of certificates"),
+        (lambda rows: rows[0].update(predicted="1.5"), "no table of certificates"),
+    ],
+)
+def test_tables_that_make_no_sense_are_refused(
+    run: RunFolder, change: Callable[[list[Row]], None], message: str
+) -> None:
+    edit(run, change)
+    with pytest.raises(CheckError, match=message):
+        verdicts(run)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[", '{"format": "other"}'])
+def test_facts_that_make_no_sense_are_refused(run: RunFolder, text: str) -> None:
+    run.certificate_facts_file.write_text(text)
+    with pytest.raises(CheckError, match="does not describe certificates"):
+        verdicts(run)

@@ -1,0 +1,99 @@
+"""Small networks of every layer kind, and their certificates in the files that a run folder has."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.data import Samples
+from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.fourier import frequencies
+from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork, save
+from unitmargin.runs import RunFolder
+from unitmargin.steps.certify import certify_samples, write_certificates
+
+N_INPUTS = 24
+"""Inputs of each network: enough to meet several classes."""
+
+
+class Example(NamedTuple):
+    """A network in float32 and inputs of it."""
+
+    network: FrozenNetwork
+    inputs: Tensor
+
+
+def orthogonal(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Stacks of matrices of norm 1 with orthonormal rows or columns."""
+    raw = torch.randn(shape, dtype=dtype)
+    u, _, v = torch.linalg.svd(raw, full_matrices=False)
+    return u @ v
+
+
+def dense(inputs: int, outputs: int) -> Dense:
+    return Dense(orthogonal(outputs, inputs), 0.1 * torch.randn(outputs).double())
+
+
+def convolution(inputs: int, outputs: int, height: int, width: int) -> CircularConvolution:
+    real, pairs = frequencies(height, width)
+    blocks = orthogonal(len(pairs), outputs, inputs, dtype=torch.complex128)
+    return CircularConvolution(
+        orthogonal(len(real), outputs, inputs),
+        torch.stack((blocks.real, blocks.imag), dim=1),
+        0.1 * torch.randn(outputs).double(),
+        (height, width),
+    )
+
+
+def _build(in_shape: tuple[int, ...], *layers: FixedLayer) -> Example:
+    network = FrozenNetwork(layers, in_shape).to(torch.float32)
+    return Example(network, torch.rand(N_INPUTS, *in_shape))
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "dense": lambda: _build(
+        (6,),
+        Normalize(torch.rand(6), torch.linspace(0.3, 0.9, 6)),
+        dense(6, 12), Abs(), dense(12, 8), MaxMin(), dense(8, 8), OPLU(), dense(8, 6),
+        GroupSort(3), dense(6, 4),
+    ),
+    "head alone": lambda: _build((5,), dense(5, 3)),
+    "odd map": lambda: _build(
+        (2, 3, 5), convolution(2, 4, 3, 5), MaxMin(), convolution(4, 2, 3, 5), Abs(), Flatten(),
+        dense(30, 3),
+    ),
+    "tall map": lambda: _build(
+        (1, 7, 2), convolution(1, 3, 7, 2), Abs(), Flatten(), dense(42, 3)
+    ),
+    "one pixel": lambda: _build((3, 1, 1), convolution(3, 4, 1, 1), OPLU(), Flatten(), dense(4, 3)),
+    "pooled": lambda: _build(
+        (2, 6, 8),
+        Normalize(torch.rand(2), torch.tensor([0.4, 0.5])),
+        convolution(2, 4, 6, 8), GroupSort(4), MaxPool(2), convolution(4, 4, 2, 2), Flatten(),
+        dense(16, 5),
+    ),
+    "unshuffled": lambda: _build(
+        (1, 6, 4), PixelUnshuffle(2), convolution(4, 6, 3, 2), MaxMin(), Flatten(), dense(36, 4)
+    ),
+    "by FFT": lambda: _build(
+        (2, 9, 10),
+        convolution(2, 2, 9, 10), Abs(), PixelUnshuffle(1), Flatten(), dense(180, 90),
+        Abs(), dense(90, 4),
+    ),
+    "long sums": lambda: _build((300,), dense(300, 150), MaxMin(), dense(150, 5)),
+}  # fmt: skip
+"""Every layer kind, odd, non-square, tiny and large maps, sums of one and of several chunks."""
+
+
+def certified(folder: Path, example: Example, profile: str = "float64") -> RunFolder:
+    """A folder with model, certificates, what they are made of, and the inputs."""
+    run = RunFolder(folder)
+    save(example.network, run.model_file)
+    labels = torch.zeros(len(example.inputs), dtype=torch.int64)
+    samples = Samples(example.inputs, labels)
+    certificate = certify_samples(example.network, samples, profile)
+    write_certificates(run, certificate, samples, profile, inputs=True)
+    return run

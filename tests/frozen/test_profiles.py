@@ -1,0 +1,162 @@
+"""T10: a profile owns its evaluation, and refuses an environment that breaks its bounds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+import pytest
+import torch
+from torch import Tensor
+
+from unitmargin import UGNN, certify, freeze
+from unitmargin.frozen import Dense, FrozenNetwork, blocked, canary
+from unitmargin.frozen.blocked import blocked_product
+from unitmargin.frozen.canary import check_arithmetic
+from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError, find_profile
+
+CPU = torch.device("cpu")
+
+SINGLE = ("float32", "float32-blocked")
+
+
+@pytest.fixture(scope="module")
+def frozen() -> FrozenNetwork:
+    torch.manual_seed(0)
+    return freeze(UGNN((1, 8, 8), 4, hidden=(60,)))
+
+
+@contextmanager
+def flushing() -> Iterator[None]:
+    assert torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_flushing_denormals_is_refused(frozen: FrozenNetwork, name: str) -> None:
+    x = torch.rand(2, 1, 8, 8)
+    certify(frozen, x, name)  # constants are kept: the environment is checked every time
+    with flushing(), pytest.raises(ProfileError, match="set_flush_denormal"):
+        certify(frozen, x, name)
+    assert bool((certify(frozen, x, name).radius >= 0).all())
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_t10_reduced_precision_products_are_refused(
+    frozen: FrozenNetwork, name: str, precision: str
+) -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        with pytest.raises(ProfileError, match="full float32 products"):
+            certify(frozen, torch.rand(2, 1, 8, 8), name)
+        certify(frozen, torch.rand(2, 1, 8, 8), "float64")  # not concerned
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_autocast_does_not_reach_the_evaluation(frozen: FrozenNetwork, name: str) -> None:
+    x = torch.rand(3, 1, 8, 8)
+    expected = certify(frozen, x, name)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = certify(frozen, x, name)
+    assert torch.equal(found.radius, expected.radius)
+    assert torch.equal(found.margin, expected.margin)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_the_canary_accepts_this_machine(name: str) -> None:
+    check_arithmetic(find_profile(name), CPU)
+
+
+@pytest.mark.parametrize("name", canary.PRODUCTS)
+def test_t10_the_canary_refuses_rounded_products(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = canary.PRODUCTS[name]
+
+    def truncated(left: Tensor, right: Tensor) -> Tensor:
+        return exact(left.bfloat16().to(left.dtype), right.bfloat16().to(right.dtype))
+
+    monkeypatch.setitem(canary.PRODUCTS, name, truncated)
+    for profile in PROFILES:
+        with pytest.raises(ProfileError, match=f"standard dot products, but a {name}"):
+            check_arithmetic(find_profile(profile), CPU)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_t10_the_canary_refuses_a_transform_of_lower_precision(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = torch.fft.rfft2
+
+    def rough(x: Tensor, norm: str) -> Tensor:
+        return exact(x, norm=norm) * (1.0 + 2.0**-11)
+
+    monkeypatch.setattr(canary.torch.fft, "rfft2", rough)
+    with pytest.raises(ProfileError, match="standard FFT"):
+        check_arithmetic(find_profile(name), CPU)
+
+
+def test_t10_the_canary_runs_once_a_network(
+    frozen: FrozenNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(profile: Profile, device: torch.device) -> None:
+        raise ProfileError("called")
+
+    monkeypatch.setattr("unitmargin.frozen.network.check_arithmetic", refuse)
+    fresh = FrozenNetwork([*frozen.features(), frozen.head], frozen.in_shape)
+    with pytest.raises(ProfileError, match="called"):
+        certify(fresh, torch.rand(1, 1, 8, 8))
+
+
+def test_unknown_profiles_list_the_known_ones(frozen: FrozenNetwork) -> None:
+    with pytest.raises(ValueError, match="float64, float32-blocked, float32, got 'float16'"):
+        certify(frozen, torch.rand(1, 1, 8, 8), "float16")
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork, name: str) -> None:
+    with pytest.raises(ValueError, match=r"x must hold torch.float32 numbers"):
+        certify(frozen, torch.full((1, 1, 8, 8), 0.1, dtype=torch.float64), name)
+    weight = torch.full((2, 2), 0.1, dtype=torch.float64)
+    wide = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
+    with pytest.raises(ValueError, match="tensor weight of layer 0 in torch.float64"):
+        certify(wide, torch.zeros(1, 2), name)
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 65, 500])
+def test_blocked_products_keep_to_their_bound(length: int) -> None:
+    """Against exact rational sums, with the roundings counted by ``Profile.length``."""
+    profile = find_profile("float32-blocked")
+    assert profile.chunk is not None
+    left = torch.rand(3, length)  # one sign: no cancellation hides an error
+    right = torch.rand(4, length)
+    found = blocked_product(left, right, profile.chunk)
+    unit = Fraction(profile.unit)
+    for i in range(3):
+        for j in range(4):
+            pairs = zip(left[i].tolist(), right[j].tolist(), strict=True)
+            exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
+            error = abs(Fraction(float(found[i, j])) - exact) / exact
+            assert error <= profile.length(length) * unit / (1 - profile.length(length) * unit)
+
+
+def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float64, where chunks and plain products differ by rounding alone."""
+    monkeypatch.setattr(blocked, "WIDE_CHANNELS", 4)
+    frozen = freeze(UGNN((1, 16, 16), 4, hidden=(100,)), torch.float64)
+    profile = Profile("blocked", torch.float64, 2)
+    x = torch.rand(3, 1, 16, 16, dtype=torch.float64)
+    layers = profile.deploy([*frozen.features(), frozen.head])
+    assert (FrozenNetwork(layers, (1, 16, 16))(x) - frozen(x)).abs().max() <= 1e-13
+    kinds = [type(layer).__name__ for layer in layers]
+    assert kinds[1] == "CircularConvolution"  # an FFT of one channel
+    assert kinds[-1] == "BlockedDense"
+    assert {"WideConvolution", "WideDense"} < set(kinds)
+    blocks = [layer for layer in layers if isinstance(layer, blocked.BlockedConvolution)]
+    assert any(layer.transform.by_matrix for layer in blocks)

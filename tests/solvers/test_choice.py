@@ -1,0 +1,47 @@
+"""Solvers with options as words: what is read, and what a wrong word is told."""
+
+import pytest
+
+from unitmargin.solvers import SOLVERS
+from unitmargin.solvers.choice import KINDS, Choice, own_options, read_choice
+
+
+def test_words_are_read_by_the_type_of_their_option() -> None:
+    read = read_choice("ddn:loss=margin,steps=30,decay=0.1,first_step=2")
+    assert read.name == "ddn"
+    assert dict(read.options) == {"loss": "margin", "steps": 30, "decay": 0.1, "first_step": 2.0}
+    assert isinstance(dict(read.options)["first_step"], float)
+    assert isinstance(dict(read.options)["steps"], int)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> None:
+    assert read_choice(name) == Choice(name, ())
+    own = own_options(name).values()
+    assert {option.annotation for option in own} <= set(KINDS)
+    written = [f"{one.name}={one.default}" for one in own if one.default is not None]
+    if written:
+        assert read_choice(f"{name}:{','.join(reversed(written))}") == Choice(name, ())
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("flying", "solvers must be one or more of sphere_tracing, .*, got 'flying'; choose"),
+        ("flying:steps=3", "got 'flying'"),
+        ("sphere_tracing:stps=3", "OPTION among steps, n_candidates, .*, got 'stps=3'"),
+        ("closed_form:steps=3", "options of closed_form must .* among none, got 'steps=3'"),
+        ("alma:steps", "got 'steps'; correct 'alma:steps'"),
+        ("alma:steps=", "got 'steps='"),
+        ("alma:", "got ''; correct 'alma:'"),
+        ("alma:steps=3,steps=4", "each once, .* got 'steps=4'"),
+        ("alma:steps=few", "steps of alma must be a whole number, got 'few'; its default is 100"),
+        ("alma:steps=3.5", "steps of alma must be a whole number, got '3.5'"),
+        ("alma:first_step=x", "first_step of alma must be a number, got 'x'; its default is 0.2"),
+        ("alma:steps=0", "steps must be at least 1, got 0"),
+        ("alma:first_step=nan", "first_step must be finite"),
+    ],
+)
+def test_a_wrong_word_is_told_what_its_solver_takes(word: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_choice(word)

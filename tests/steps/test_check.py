@@ -1,0 +1,73 @@
+"""The verb check: which files it takes, what it says, and its exit status."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from claims import EXAMPLES, certified
+from safetensors.torch import load_file
+
+from unitmargin.runs import RunFolder, read_csv, write_csv
+from unitmargin.steps.check import SHOWN, check_files
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    return certified(tmp_path_factory.mktemp("made"), EXAMPLES["dense"]()).path
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(made, tmp_path / "run"))
+
+
+def test_a_run_folder_and_its_table_are_the_same(run: RunFolder) -> None:
+    for path in (run.path, run.certificates_file):
+        message, confirmed = check_files(path)
+        assert confirmed
+        assert message == (
+            "check: 24 certificates confirmed, 0 not, 0 claim nothing, profile float64 -> "
+            f"{run.path / 'checked.csv'}"
+        )
+    assert len(read_csv(run.path / "checked.csv")) == 24
+
+
+def test_files_from_elsewhere(run: RunFolder, tmp_path: Path) -> None:
+    inputs = tmp_path / "inputs.npy"
+    np.save(inputs, load_file(run.inputs_file)["inputs"].numpy())
+    model = tmp_path / "model"
+    run.model_file.rename(model)
+    run.inputs_file.unlink()
+    assert check_files(run.certificates_file, model, inputs)[1]
+
+
+def test_rows_that_fail_are_named(run: RunFolder) -> None:
+    rows = read_csv(run.certificates_file)
+    for row in rows[2:]:
+        row["radius"] = "7.0"
+    write_csv(run.certificates_file, list(rows[0]), [list(row.values()) for row in rows])
+    message, confirmed = check_files(run.path)
+    lines = message.splitlines()
+    assert not confirmed
+    assert len(lines) == SHOWN + 1
+    assert lines[0].startswith("check: NOT CONFIRMED row 2: radius 7.0, proved ")
+    assert lines[-1].startswith("check: 2 certificates confirmed, 22 not, 0 claim nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("certificates.csv", "certify {}"),
+        ("certificates.json", "certify {}"),
+        ("model.safetensors", "freeze {}"),
+        ("inputs.safetensors", "certify {} --inputs"),
+    ],
+)
+def test_a_missing_file_names_the_command(run: RunFolder, name: str, command: str) -> None:
+    (run.path / name).unlink()
+    message = f"{name} does not exist; run `unitmargin {command.format(run.path)}` first"
+    with pytest.raises(FileNotFoundError, match=message):
+        check_files(run.path)

@@ -1,0 +1,132 @@
+"""T15: each term of the bound, removed from a copy of the package, makes a named test fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    """``old`` becomes ``new`` in a module, and ``test`` fails."""
+
+    what: str
+    module: str
+    old: str
+    new: str
+    test: str
+
+
+BY_HAND = "frozen/test_rounding.py::test_bounds_of_one_layer_by_hand"
+CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
+FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
+SLACK = "test_certificates.py::test_the_slack_is_subtracted_before_the_division"
+GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
+RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
+ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
+TRANSFORMS = "frozen/transforms.py"
+
+MUTANTS = [
+    Mutant("head bias", ROUNDING, "incoming.constant + bias_sums", "incoming.constant", BY_HAND),
+    Mutant("rounding of the head, slope", ROUNDING,
+           "relative * norm_sums * incoming.slope * UP", "0.0 * norm_sums", BY_HAND),
+    Mutant("rounding of the head, constant", ROUNDING,
+           "relative * (norm_sums * incoming.constant + bias_sums)", "0.0 * norm_sums", BY_HAND),
+    Mutant("roundings of bias and difference", ROUNDING,
+           "HEAD_ROUNDINGS = 3", "HEAD_ROUNDINGS = 1", BY_HAND),
+    Mutant("hidden bias", ROUNDING,
+           "terms = incoming * constants.absolute + Affine(constants.bias)",
+           "terms = incoming * constants.absolute", BY_HAND),
+    Mutant("absolute norm", ROUNDING,
+           "terms = incoming * constants.absolute +", "terms =", BY_HAND),
+    Mutant("rounding of the hidden bias", ROUNDING,
+           "gamma(profile.length(inputs) + 1, profile.unit)",
+           "gamma(profile.length(inputs), profile.unit)", BY_HAND),
+    Mutant("errors before the head", ROUNDING,
+           "beta=(beta + distances * error.slope)", "beta=beta", BY_HAND),
+    Mutant("bias in the norm", ROUNDING,
+           "constants.norm + Affine(constants.bias) + error) * UP\n    return Layer",
+           "constants.norm + error) * UP\n    return Layer",
+           "frozen/test_rounding.py::test_norms_cover_the_activations"),
+    Mutant("earlier errors", ROUNDING, "total * own.norm + row.error", "row.error",
+           "frozen/test_rounding.py::test_errors_of_all_layers_add_up"),
+    Mutant("first transform", ROUNDING,
+           "incoming * (turn * constants.norm) +", "", CONVOLUTION),
+    Mutant("products of a convolution", ROUNDING,
+           "turned * (sums * constants.absolute)", "Affine()", CONVOLUTION),
+    Mutant("bias of a convolution", ROUNDING,
+           "Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)", "Affine()",
+           CONVOLUTION),
+    Mutant("roundings of the bias of a convolution", ROUNDING,
+           "BIAS_ROUNDINGS = 3", "BIAS_ROUNDINGS = 1", CONVOLUTION),
+    Mutant("difference of the complex products", ROUNDING,
+           "gamma(length + 1, unit)  #", "gamma(length, unit)  #", CONVOLUTION),
+    Mutant("second transform", ROUNDING, "error + summed * turn", "error", CONVOLUTION),
+    Mutant("table of the transform", TRANSFORMS,
+           "math.sqrt(2.0 * pixels) * stored + ", "", CONVOLUTION),
+    Mutant("stage for real input", TRANSFORMS,
+           "*_primes(transform.map_size[1]), 2]", "*_primes(transform.map_size[1])]", FFT),
+    Mutant("scaling of the FFT", TRANSFORMS,
+           " + gamma(SCALING_ROUNDINGS, unit)", "", FFT),
+    Mutant("output of a float64 layer", ROUNDING, "return output * profile.unit",
+           "return Affine()",
+           "frozen/test_rounding.py::test_layers_in_float64_round_their_output"),
+    Mutant("normalisation", ROUNDING,
+           "Affine(slope=gamma(2, profile.unit))", "Affine()",
+           "frozen/test_rounding.py::test_the_normalisation_pays_two_roundings"),
+    Mutant("second evaluation", "certificates.py", "slack = 2.0 *", "slack = 1.0 *", SLACK),
+    Mutant("slope in the radius", "certificates.py",
+           "pair + beta * bounds.input_scale", "pair", SLACK),
+    Mutant("scale of the input", "certificates.py",
+           "beta * bounds.input_scale) /", "beta) /", SLACK),
+    Mutant("rounding down", "certificates.py", "DOWN = 1.0 - 2.0**-40", "DOWN = 1.0", SLACK),
+    Mutant("overflow", "certificates.py",
+           "torch.where(largest < bounds.limit, radius, torch.zeros_like(radius))", "radius",
+           "test_certificates.py::test_nothing_is_claimed_near_overflow"),
+    Mutant("all classes", "certificates.py",
+           "radius = radii.min(1).values", "radius = radii.gather(1, runner_up[:, None])[:, 0]",
+           "test_certificates.py::test_the_nearest_class_need_not_be_the_runner_up"),
+    Mutant("residual", SPECTRAL, "(centre + norm + subtraction", "(centre + subtraction", RANDOM),
+    Mutant("error of G in (3)", SPECTRAL, "subtraction + error) * UP", "subtraction) * UP", GRAM),
+    Mutant("error of G in (4)", SPECTRAL, "trace + 2.0 * error", "trace", GRAM),
+    Mutant("a factorisation that failed", SPECTRAL,
+           "cholesky_ex(shifted).info == 0", "cholesky_ex(shifted).info >= 0",
+           "frozen/test_spectral.py::test_a_guess_that_is_too_small_is_not_believed"),
+    Mutant("denormal bounds", SPECTRAL,
+           "DENORMAL = SMALLEST_NORMAL[torch.float64]", "DENORMAL = 0.0",
+           "frozen/test_spectral.py::test_t2_adversarial_weights"),
+    Mutant("scale of a Normalize layer", SPECTRAL,
+           "norm * UP if isinstance(layer, Normalize) else norm", "norm * (1 - 2.0**-40)",
+           "frozen/test_spectral.py::test_the_normalisation_is_rounded_up"),
+]  # fmt: skip
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
+def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    file = tmp_path / "src" / "unitmargin" / mutant.module
+    source = file.read_text()
+    assert source.count(mutant.old) >= 1
+    file.write_text(source.replace(mutant.old, mutant.new, 1))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-m", "not nightly", str(ROOT / "tests" / mutant.test)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stdout  # 1: tests ran and failed
+
+
+def test_every_mutant_is_listed_in_the_documentation() -> None:
+    text = (ROOT / "docs" / "soundness.md").read_text()
+    for mutant in MUTANTS:
+        assert mutant.old in (ROOT / "src" / "unitmargin" / mutant.module).read_text()
+        assert f"| {mutant.what} | `{mutant.module}` | `{mutant.test.split('::')[1]}` |" in text
