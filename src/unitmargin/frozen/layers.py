@@ -71,6 +71,11 @@ class Dense(WeightedLayer):
         self.register_buffer("bias", bias)
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        if x.ndim != 2:  # the bias of several rows would be larger than its bound
+            raise ValueError(
+                f"a dense layer needs x (batch, in), got shape {tuple(x.shape)}; put a Flatten "
+                "layer before it"
+            )
         with torch.autocast(x.device.type, enabled=False):
             return torch.nn.functional.linear(x, self.weight, self.bias)
 

@@ -26,4 +26,4 @@ FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
     )
 } | dict(ACTIVATIONS)
 
-BRANCH_LAYERS |= FROZEN_LAYERS
+BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}

@@ -23,7 +23,8 @@ class ConvexCombination(FixedLayer):
     Source: Trockman, Kolter, arXiv 2104.07167 (ResNet9).
 
     Raises:
-        ValueError: t outside [0, 1].
+        ValueError: t outside [0, 1] or no single number; in ``forward``, a branch that changes the
+            shape of its input.
 
     Example:
         >>> import torch
@@ -37,10 +38,10 @@ class ConvexCombination(FixedLayer):
 
     def __init__(self, share: Float[Tensor, ""], branch: Sequence[FixedLayer]) -> None:
         super().__init__()
-        if not 0.0 <= float(share) <= 1.0:
+        if share.ndim or not 0.0 <= float(share) <= 1.0:
             raise ValueError(
-                f"share of a convex combination must lie in [0, 1], got {float(share)}; pass the "
-                "sigmoid of the gate"
+                f"share of a convex combination must be one number in [0, 1], got "
+                f"{share.tolist()}; pass the sigmoid of the gate"
             )
         self.register_buffer("share", share)
         self.branch = nn.ModuleList(branch)
@@ -77,6 +78,11 @@ class ConvexCombination(FixedLayer):
         output = x
         for layer in self.branch:
             output = layer(output)
+        if output.shape != x.shape:  # a sum that broadcasts would not be a convex combination
+            raise ValueError(
+                f"the branch must keep the shape {tuple(x.shape[1:])} of its input, got "
+                f"{tuple(output.shape[1:])}; move what changes it out of the branch"
+            )
         return self.share * x + (1.0 - self.share) * output
 
     def norm(self) -> float:
