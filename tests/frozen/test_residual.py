@@ -44,7 +44,7 @@ def test_a_branch_that_stretches_is_seen() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_shares_outside_the_unit_interval_are_refused(share: float) -> None:
-    with pytest.raises(ValueError, match="share of a convex combination must lie in"):
+    with pytest.raises(ValueError, match="share of a convex combination must be one number in"):
         combination(share)
 
 

@@ -123,7 +123,7 @@ def load(path: str | Path) -> FrozenNetwork:
     try:
         _check_entries(header, tensors)
         return _rebuild(header, tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
 
 
