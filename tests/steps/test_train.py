@@ -32,6 +32,7 @@ from unitmargin.steps.train import (
     train,
     train_run,
 )
+from unitmargin.trainer import Trainer
 
 EPOCHS = 4
 
@@ -226,7 +227,7 @@ def test_the_callers_random_numbers_do_not_matter() -> None:
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     """Ctrl-C during step n, after its gradients and before its update."""
-    original, calls = step._Trainer._step, [0]
+    original, calls = Trainer._step, [0]
 
     def interrupted(self: Any, *arguments: Any) -> Tensor:
         calls[0] += 1
@@ -235,7 +236,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
         loss: Tensor = original(self, *arguments)
         return loss
 
-    monkeypatch.setattr(step._Trainer, "_step", interrupted)
+    monkeypatch.setattr(Trainer, "_step", interrupted)
 
 
 @pytest.mark.parametrize("n", [2, BATCHES + 1, 2 * BATCHES + 1, 2 * BATCHES + 2, EPOCHS * BATCHES])
