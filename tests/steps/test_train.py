@@ -23,7 +23,6 @@ from unitmargin.runs import (
     open_model,
     read_csv,
 )
-from unitmargin.steps import train as step
 from unitmargin.steps.train import (
     EpochRecord,
     TrainResult,
@@ -293,9 +292,11 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
-    monkeypatch.setattr(
-        step, "build_loss", lambda *_: lambda logits, labels: logits.sum() * math.nan
-    )
+
+    def build(*_: object) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda logits, labels: logits.sum() * math.nan
+
+    monkeypatch.setattr("unitmargin.trainer.build_loss", build)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):
