@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
 from unitmargin.checks import upd_error
-from unitmargin.heads import HEADS, UPDHead
+from unitmargin.heads import UPD_HEADS, UPDHead
 from unitmargin.runs import provenance, write_json
 
 NOISE = 0.05
@@ -31,7 +31,7 @@ WARM_UP = 1
 
 def heads(classes: int, features: int) -> dict[str, UPDHead]:
     torch.manual_seed(classes)
-    made = {name: kind(features, classes) for name, kind in HEADS.items()}
+    made = {name: kind(features, classes) for name, kind in UPD_HEADS.items()}
     with torch.no_grad():
         for head in made.values():
             head.raw += NOISE * torch.randn_like(head.raw) / features**0.5

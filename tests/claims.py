@@ -9,9 +9,16 @@ from torch import Tensor
 
 from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.data import Samples
-from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.fixed import (
+    FixedLayer,
+    Flatten,
+    MaxPool,
+    Normalize,
+    PixelUnshuffle,
+    ScaledAveragePool,
+)
 from unitmargin.fourier import frequencies
-from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork, save
+from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork, save
 from unitmargin.runs import RunFolder
 from unitmargin.steps.certify import certify_samples, write_certificates
 
@@ -48,6 +55,10 @@ def convolution(inputs: int, outputs: int, height: int, width: int) -> CircularC
     )
 
 
+def residual(share: float, *branch: FixedLayer) -> ConvexCombination:
+    return ConvexCombination(torch.tensor(share, dtype=torch.float64), branch)
+
+
 def _build(in_shape: tuple[int, ...], *layers: FixedLayer) -> Example:
     network = FrozenNetwork(layers, in_shape).to(torch.float32)
     return Example(network, torch.rand(N_INPUTS, *in_shape))
@@ -82,6 +93,19 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         (2, 9, 10),
         convolution(2, 2, 9, 10), Abs(), PixelUnshuffle(1), Flatten(), dense(180, 90),
         Abs(), dense(90, 4),
+    ),
+    "averaged": lambda: _build(
+        (2, 6, 6),
+        Normalize(torch.rand(2), torch.tensor([0.4, 0.7])),
+        convolution(2, 5, 6, 6), Abs(), ScaledAveragePool(3), convolution(5, 4, 2, 2), MaxMin(),
+        ScaledAveragePool(2), Flatten(), dense(4, 4),
+    ),
+    "residual": lambda: _build(
+        (2, 4, 4),
+        residual(0.62, convolution(2, 4, 4, 4), MaxMin(), convolution(4, 2, 4, 4), Abs()),
+        ScaledAveragePool(2), Flatten(), dense(8, 12),
+        residual(0.3, dense(12, 12), residual(0.9, dense(12, 40), OPLU(), dense(40, 12)), Abs()),
+        dense(12, 4),
     ),
     "long sums": lambda: _build((300,), dense(300, 150), MaxMin(), dense(150, 5)),
 }  # fmt: skip

@@ -12,18 +12,16 @@ from unitmargin.activations import Abs
 from unitmargin.checks import (
     GRADIENT_BATCH,
     audit,
-    audit_layer,
     gnp_error,
-    head_weight,
     jacobian,
     pair_distances,
     pair_gradient_norms,
     unit_gradient_error,
     upd_error,
-    weight_singular_values,
 )
 from unitmargin.fixed import Normalize
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.promises import audit_layer, head_weight, weight_singular_values
 
 EXACTNESS = 1e-12
 """A few dozen float64 operations on numbers of size 1."""

@@ -82,13 +82,13 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert "choose among them" in capsys.readouterr().err
     assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2
     assert "OPTION among steps, decay, first_step" in capsys.readouterr().err
-    assert status("reproduce", "tightness") == 0
+    assert status("reproduce", "tightness", "--runs", "runs/tiny") == 0
     assert "reproduce: tightness from 1 run" in capsys.readouterr().out
-    text = Path("runs/tables/tightness.md").read_text()
+    text = Path("runs/paper/tightness.md").read_text()
     assert "| deepfool (" in text
     assert "| fmn (" in text
     assert status("reproduce", "speed") == 2
-    assert "target must be one of tightness" in capsys.readouterr().err
+    assert "target must be one of accuracy, input-size, tightness" in capsys.readouterr().err
 
 
 def test_the_checker_confirms_a_run_and_names_a_false_row(

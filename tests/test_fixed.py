@@ -13,6 +13,7 @@ from unitmargin.fixed import (
     MaxPool,
     Normalize,
     PixelUnshuffle,
+    ScaledAveragePool,
     normalize_from,
 )
 
@@ -51,6 +52,21 @@ def test_max_pool_takes_the_maximum_of_disjoint_windows() -> None:
     pooled = MaxPool(2)(x)
     expected = [[x[:, :, r : r + 3, c : c + 2].amax((2, 3)) for c in (0, 2)] for r in (0, 3)]
     assert torch.equal(pooled, torch.stack([torch.stack(row, 2) for row in expected], 2))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_scaled_average_pool_is_gnp_and_sums_disjoint_windows(size: int) -> None:
+    layer = ScaledAveragePool(size)
+    x = torch.randn(2, 3, 2 * size, size, dtype=torch.float64)
+    assert gnp_error(layer, x[0]) <= 1e-15
+    expected = x.unflatten(2, (2, size)).unflatten(4, (1, size)).sum((3, 5)) / size
+    assert (layer(x) - expected).abs().max() <= 1e-15 * size**2
+    assert layer.norm() == 1.0
+
+
+def test_scaled_average_pool_refuses_a_ragged_map() -> None:
+    with pytest.raises(ValueError, match="multiple of 2 on both sides, got 3 x 4"):
+        ScaledAveragePool(2)(torch.zeros(1, 1, 3, 4))
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3, 4), (1, 1, 4, 3), (1, 1, 1, 2)])
@@ -119,3 +135,7 @@ def test_a_constant_channel_is_refused_under_channel_only() -> None:
     with pytest.raises(ValueError, match="drop constant channels"):
         normalize_from(inputs, "channel")
     assert normalize_from(inputs, "scalar").norm() > 1
+
+
+def test_a_batch_of_nothing_is_unshuffled_too() -> None:
+    assert PixelUnshuffle(2)(torch.empty(0, 3, 8, 6)).shape == (0, 12, 4, 3)

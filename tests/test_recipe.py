@@ -26,8 +26,8 @@ from unitmargin.recipe import (
     read_recipe,
     write_recipe,
 )
+from unitmargin.schedules import schedule_factor
 from unitmargin.steps.freeze import DTYPES
-from unitmargin.steps.train import schedule_factor
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 

@@ -36,7 +36,8 @@ class Certificate:
     Attributes:
         label: predicted class; -1 where a logit is not finite.
         runner_up: class with the second largest logit; -1 where a logit is not finite.
-        margin: difference of the two largest logits, float64: the signed-distance estimate.
+        margin: difference of the two largest logits, float64; the signed-distance estimate of a
+            UGNN, and no distance for networks that are 1-Lipschitz alone.
         radius: l2 radius, in input units, within which the label is constant; float64, 0 for "no
             claim" (a tie, a margin below the slack, or a logit that is not finite).
         slack: what was subtracted from the margin for the rounding of two evaluations.

@@ -6,17 +6,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.activations import Activation
-from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
-from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.frozen.layers import WeightedLayer, singular_values
-from unitmargin.heads import UPDHead
+from unitmargin.fixed import Normalize
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.models import Classifier
-from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
-
-ORTHOGONALITY_TOLERANCE = 1e-5
-"""On singular values of float32 weights: 40 times the rounding of an exactly orthogonal 3072-wide
-weight, 100 times below what moves a radius in its fourth digit."""
+from unitmargin.promises import (
+    LIPSCHITZ,
+    SCALING,
+    LayerAudit,
+    audit_rows,
+    head_error,
+    head_promise,
+    head_weight,
+    is_signed_distance,
+    named_layers,
+)
 
 UPD_TOLERANCE = 1e-5
 """On pair distances of the head's rows: the paper's own figure for L-BFGS at 10 classes."""
@@ -26,20 +29,6 @@ UNIT_GRADIENT_TOLERANCE = 1e-5
 
 GRADIENT_BATCH = 128
 """Samples a chunk of the gradient measurement: bounds its memory."""
-
-
-def weight_singular_values(layer: nn.Module) -> Float[Tensor, " values"] | None:
-    """Singular values of a layer's linear part as it is used in forward; None if it has none."""
-    with torch.no_grad():
-        if isinstance(layer, WeightedLayer):
-            return layer.singular_values()
-        if isinstance(layer, OrthogonalLinear):
-            return singular_values(layer.weight())
-        if isinstance(layer, OrthogonalConv2d):
-            spectrum = layer.spectrum()
-            pairs = singular_values(spectrum.complex_pairs()).repeat(2)
-            return torch.cat((singular_values(spectrum.real), pairs)).sort().values
-    return None
 
 
 def jacobian(function: nn.Module, x: Float[Tensor, "*shape"]) -> Float[Tensor, "out in"]:
@@ -128,77 +117,64 @@ def unit_gradient_error(
     return float((pair_gradient_norms(model, x) - 1.0).abs().max())
 
 
-def named_layers(model: Classifier | FrozenNetwork) -> list[tuple[str, nn.Module]]:
-    """All layers from input to logits, with names."""
-    if isinstance(model, FrozenNetwork):
-        return [(f"layers.{index}", layer) for index, layer in enumerate(model.layers)]
-    return list(model.layers())
-
-
-@dataclass(frozen=True)
-class LayerAudit:
-    """One layer's figures: extreme singular values of its linear part, and whether it is GNP."""
-
-    name: str
-    kind: str
-    smallest: float
-    largest: float
-    gnp: bool
-
-
 @dataclass(frozen=True)
 class Audit:
     """What a network keeps of its promises.
 
     Attributes:
-        layers: one row a layer (the head has its own figure).
-        orthogonality_error: largest deviation of any singular value from 1.
-        upd_error: largest deviation of a pair distance of the head's rows from 1.
-        unit_gradient_error: largest deviation of a pairwise gradient norm; NaN without inputs.
+        layers: one row a layer, inner layers behind the one that holds them (the head has its own
+            figure).
+        orthogonality_error: largest deviation from 1 of a singular value, over the layers that
+            promise semi-orthogonality.
+        lipschitz_error: how far the norm of a layer that promises no more exceeds 1; 0 if none.
+        head: what the head promises of its rows: upd, orthonormal or unit_rows.
+        head_error: largest deviation from that promise.
+        unit_gradient_error: largest deviation of a pairwise gradient norm; NaN without inputs, and
+            for a network that does not promise unit gradients.
+        signed_distance: whether the network promises to be a signed distance classifier (every
+            layer GNP, a UPD head). If not, margins are lower bounds of distances and no more.
     """
 
     layers: tuple[LayerAudit, ...]
     orthogonality_error: float
-    upd_error: float
+    lipschitz_error: float
+    head: str
+    head_error: float
     unit_gradient_error: float
+    signed_distance: bool
+
+    @property
+    def upd_error(self) -> float:
+        """Largest deviation from 1 of a pair distance; NaN for a head that promises otherwise."""
+        return self.head_error if self.head == "upd" else float("nan")
 
     def __str__(self) -> str:
+        width = max(len(row.name) for row in self.layers)
         rows = [
-            f"{row.name:<14} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "
-            f"{'GNP' if row.gnp else '1/std' if row.kind == 'Normalize' else 'not GNP'}"
+            f"{row.name:<{width}} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "
+            f"{row.promise if row.kept else f'not {row.promise}'}"
             for row in self.layers
         ]
-        return "\n".join(
-            [
-                f"{'layer':<14} {'kind':<22} {'smallest':>11} {'largest':>11}",
-                *rows,
-                f"orthogonality error {self.orthogonality_error:.2e}",
-                f"UPD error           {self.upd_error:.2e}",
-                f"unit-gradient error {self.unit_gradient_error:.2e}",
-            ]
-        )
+        lines = [
+            f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise",
+            *rows,
+            f"orthogonality error {self.orthogonality_error:.2e}",
+        ]
+        if any(row.promise == LIPSCHITZ for row in self.layers):
+            lines.append(f"Lipschitz error     {self.lipschitz_error:.2e}")
+        lines.append(f"{HEAD_NAMES[self.head]:<19} {self.head_error:.2e}")
+        if self.signed_distance:
+            lines.append(f"unit-gradient error {self.unit_gradient_error:.2e}")
+        else:
+            lines.append("certificates are lower bounds: not a signed distance classifier")
+        return "\n".join(lines)
 
 
-PERMUTATIONS = (Activation, Flatten, PixelUnshuffle, MaxPool)
-
-
-def audit_layer(name: str, layer: nn.Module) -> LayerAudit:
-    """Extreme singular values of one layer, exact (by frequency for convolutions)."""
-    kind = type(layer).__name__
-    values = weight_singular_values(layer)
-    if values is not None:
-        smallest, largest = float(values[0]), float(values[-1])
-        within = max(1.0 - smallest, largest - 1.0) <= ORTHOGONALITY_TOLERANCE
-        return LayerAudit(name, kind, smallest, largest, within)
-    if isinstance(layer, Normalize):
-        scales = 1.0 / layer.std.double()
-        smallest, largest = float(scales.min()), float(scales.max())
-        return LayerAudit(name, kind, smallest, largest, smallest == largest == 1.0)
-    if isinstance(layer, FixedLayer):
-        return LayerAudit(name, kind, 1.0, layer.norm(), isinstance(layer, PERMUTATIONS))
-    raise ValueError(
-        f"layer {name} of type {kind} cannot be audited; give it singular values or a norm"
-    )
+HEAD_NAMES = {
+    "upd": "UPD error",
+    "orthonormal": "head error",
+    "unit_rows": "row-norm error",
+}
 
 
 def audit(
@@ -217,24 +193,19 @@ def audit(
         >>> audit(UGNN(in_shape=(1, 8, 8), n_classes=10)).orthogonality_error < 1e-5
         True
     """
-    named = named_layers(model)
-    rows = [audit_layer(name, layer) for name, layer in named[:-1]]
-    weighted = [row for row in rows if row.kind != "Normalize"]
-    deviations = [max(abs(row.smallest - 1), abs(row.largest - 1)) for row in weighted]
+    rows = [row for name, layer in named_layers(model)[:-1] for row in audit_rows(name, layer)]
+    orthogonal = [row.deviation for row in rows if row.promise not in (LIPSCHITZ, SCALING)]
+    excess = [row.largest - 1.0 for row in rows if row.promise == LIPSCHITZ]
+    signed_distance, promise = is_signed_distance(model), head_promise(model)
+    gradients = x if signed_distance else None
     return Audit(
         layers=tuple(rows),
-        orthogonality_error=max(deviations, default=0.0),
-        upd_error=upd_error(head_weight(model)),
-        unit_gradient_error=float("nan") if x is None else unit_gradient_error(model, x),
+        orthogonality_error=max(orthogonal, default=0.0),
+        lipschitz_error=max(0.0, *excess, 0.0),
+        head=promise,
+        head_error=head_error(promise, head_weight(model)),
+        unit_gradient_error=float("nan")
+        if gradients is None
+        else unit_gradient_error(model, gradients),
+        signed_distance=signed_distance,
     )
-
-
-def head_weight(model: Classifier | FrozenNetwork) -> Float[Tensor, "classes features"]:
-    """The output layer's weight as it is used in forward."""
-    head = named_layers(model)[-1][1]
-    if isinstance(head, Dense):
-        return head.weight
-    if isinstance(head, UPDHead):
-        with torch.no_grad():
-            return head.weight()
-    raise ValueError(f"the head must be Dense or a UPD head, got {type(head).__name__}")

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -154,19 +154,59 @@ def report(folder: FolderPath) -> int:
 def reproduce(
     target: tyro.conf.Positional[str],
     runs: tuple[Path, ...] = (),
-    out: Path = Path("runs/tables"),
+    out: Path = Path("runs/paper"),
+    data: Path | None = None,
+    epochs: int | None = None,
+    minutes: float | None = None,
+    seeds: int = 1,
+    limit: int | None = None,
+    samples: int | None = None,
+    solvers: tuple[str, ...] = ("sphere_tracing",),
+    device: str = "cpu",
 ) -> int:
-    """Write a table of the paper, its numbers beside those of verified run folders.
+    """Write a table or figure of the paper, its numbers beside ours; trains the rows it needs.
 
     Args:
-        target: tightness (the LB/MAP tables).
-        runs: verified run folders; default: every one in runs/.
-        out: folder of TARGET.md and TARGET.tex.
+        target: accuracy, input-size, tightness, robust-accuracy, unitary-gradient, upd, or all.
+        runs: write from these run folders alone, and train nothing.
+        out: folder of the trained rows, and of TARGET.md, TARGET.tex and the figures. What is
+            there is not trained again; an interrupted training goes on.
+        data: file or folder of CIFAR-10.
+        epochs: instead of the paper's.
+        minutes: instead of epochs: as many steps a row as take about that long.
+        seeds: trainings a row (the paper: 4).
+        limit: at most this many training and test samples.
+        samples: how many test samples are attacked; default: 500.
+        solvers: of the minimal adversarial perturbation.
+        device: cpu, cuda, cuda:1, ...
     """
-    from unitmargin.steps.reproduce import reproduce as write_tables
+    from unitmargin.processes import join_processes, leave_processes
+    from unitmargin.steps import reproduce as step
+    from unitmargin.steps.train import train_run
 
-    print(write_tables(target, runs, out))
+    verbs = step.Verbs(
+        train=lambda recipe, folder: print(train_run(recipe, folder, device, minutes)),
+        certify=lambda folder: _each(folder.path, freeze, certify),
+        verify=lambda folder: _each(folder.path, lambda path: verify(path, solvers, samples)),
+    )
+    targets = list(step.known_targets(target).values())
+    folders = list(runs)
+    if not runs:
+        budget = step.Budget(data, epochs, limit, step.seeds_of(seeds), samples)
+        folders = step.train_rows(targets, budget, out, verbs)
+        first = join_processes(device)[0].first
+        leave_processes()
+        if not first:
+            return 0
+        step.evaluate_rows(targets, folders, verbs)
+    print(step.write_outputs(target, folders, out))
     return 0
+
+
+def _each(path: Path, *verbs: Callable[[Path], int]) -> None:
+    for verb in verbs:
+        if verb(path):
+            raise RuntimeError(f"a promise of {path} is broken; see its checks.json")
 
 
 def run(options: RecipeOptions) -> int:

@@ -12,9 +12,15 @@ class FixedLayer(nn.Module):
 
     ``norm()`` is the Lipschitz constant of the layer in the l2 norm; a rearrangement, a pooling
     over disjoint windows and a GNP activation have norm exactly 1, which is the default.
+    ``gnp`` says whether ``J J^T = I`` is promised almost everywhere; the default promises
+    nothing beyond the norm.
     """
 
     kind: ClassVar[str]
+
+    @property
+    def gnp(self) -> bool:
+        return False
 
     def configuration(self) -> dict[str, Any]:
         """The arguments, as JSON values, that rebuild the layer (tensors excluded)."""
@@ -40,8 +46,16 @@ class FixedLayer(nn.Module):
         )
 
 
-class ExactLayer(FixedLayer):
-    """A fixed layer that moves, compares and negates numbers: nothing is rounded."""
+class GNPLayer(FixedLayer):
+    """A fixed layer with ``J J^T = I`` almost everywhere."""
+
+    @property
+    def gnp(self) -> bool:
+        return True
+
+
+class ExactLayer(GNPLayer):
+    """A GNP layer that moves, compares and negates numbers: nothing is rounded."""
 
     def rounding(self, unit: float) -> float:
         return 0.0
@@ -73,6 +87,11 @@ class PixelUnshuffle(ExactLayer):
         return {"factor": self.factor}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
+        if x.numel() == 0:
+            # torch leaves the shape of an empty batch as it is.
+            batch, channels, height, width = x.shape
+            factor = self.factor
+            return x.new_empty(batch, channels * factor**2, height // factor, width // factor)
         return nn.functional.pixel_unshuffle(x, self.factor)
 
 
@@ -104,6 +123,41 @@ class MaxPool(ExactLayer):
             )
         window = (height // self.size, width // self.size)
         return nn.functional.max_pool2d(x, window, window)
+
+
+class ScaledAveragePool(GNPLayer):
+    r"""Sum over disjoint ``size x size`` windows divided by ``size``; GNP.
+
+    Each row of the Jacobian has :math:`s^2` entries :math:`1/s` and rows do not overlap, so
+    :math:`J J^T = I`. With ``size=2`` it is ``AvgPool2d(2, divisor_override=2)``.
+    Shapes: ``(batch, c, size*h, size*w)`` to ``(batch, c, h, w)``.
+    Source: Trockman, Kolter, arXiv 2104.07167, public code.
+
+    Raises:
+        ValueError: ``size`` does not divide both sides of the map.
+
+    Example:
+        >>> ScaledAveragePool(2)(torch.ones(1, 1, 2, 2)).item()
+        2.0
+    """
+
+    kind = "scaled_average_pool"
+
+    def __init__(self, size: int = 2) -> None:
+        super().__init__()
+        self.size = size
+
+    def configuration(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch c hh ww"]:
+        height, width = x.shape[-2:]
+        if height % self.size or width % self.size:
+            raise ValueError(
+                f"average pool needs a map that is a multiple of {self.size} on both sides, got "
+                f"{height} x {width}; resize or crop the input"
+            )
+        return nn.functional.avg_pool2d(x, self.size, divisor_override=self.size)
 
 
 class Normalize(FixedLayer):

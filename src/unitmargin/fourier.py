@@ -139,6 +139,15 @@ class CircularTransform(nn.Module):
             self.basis = self.matrix().to(self.basis)
         return self
 
+    def check(self, x: Float[Tensor, "batch c h w"]) -> None:
+        """Raise unless ``x`` has the map size of this transform."""
+        if tuple(x.shape[-2:]) != self.map_size:
+            raise ValueError(
+                f"x must have the map size {self.map_size[0]} x {self.map_size[1]} this "
+                f"convolution was built for, got {x.shape[-2]} x {x.shape[-1]}; build the network "
+                "with the in_shape of your inputs"
+            )
+
     def analyse(
         self, x: Float[Tensor, "batch c h w"]
     ) -> tuple[Float[Tensor, "s batch c"], Float[Tensor, "p 2 batch c"]]:
@@ -269,12 +278,7 @@ def convolve(
     Raises:
         ValueError: the map of ``x`` is not the transform's.
     """
-    if tuple(x.shape[-2:]) != transform.map_size:
-        raise ValueError(
-            f"x must have the map size {transform.map_size[0]} x {transform.map_size[1]} this "
-            f"convolution was built for, got {x.shape[-2]} x {x.shape[-1]}; build the network "
-            "with the in_shape of your inputs"
-        )
+    transform.check(x)
     offset = None
     if bias is not None:
         zero = (bias * math.sqrt(transform.n_pixels)).view(1, 1, -1)

@@ -147,9 +147,16 @@ def correct(matrix: Tensor) -> Tensor:
 
 
 def build_optimizers(
-    model: nn.Module, learning_rate: float, manifold_rate: float
+    model: nn.Module,
+    learning_rate: float,
+    manifold_rate: float,
+    sgd_momentum: float | None = None,
+    weight_decay: float = 0.0,
 ) -> list[torch.optim.Optimizer]:
     """Adam for free parameters and ManifoldDescent for those on the manifold, from one call.
+
+    With ``sgd_momentum`` free parameters go to SGD with that momentum instead. ``weight_decay``
+    times the weight is added to the gradients of free parameters.
 
     A layer declares the latter by ``real_manifold_parameters()`` and
     ``complex_manifold_parameters()``. The initial rate of each group is kept under ``initial_lr``.
@@ -165,7 +172,13 @@ def build_optimizers(
     paired = [p for layer in layers for p in layer.complex_manifold_parameters()]
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
-    optimizers: list[torch.optim.Optimizer] = [torch.optim.Adam(free, lr=learning_rate)]
+    optimizers: list[torch.optim.Optimizer] = [
+        torch.optim.Adam(free, lr=learning_rate, weight_decay=weight_decay)
+        if sgd_momentum is None
+        else torch.optim.SGD(
+            free, lr=learning_rate, momentum=sgd_momentum, weight_decay=weight_decay
+        )
+    ]
     groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
     if known:
         chosen = [group for group in groups if group["params"]]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+OPTIMIZERS = ("adam", "sgd")
+
 
 @dataclass(frozen=True)
 class DataOptions:
@@ -19,11 +21,18 @@ class DataOptions:
         name: a registered data set.
         path: file or folder, where the data set needs or takes one.
         limit: at most this many training and test samples each.
+        upsample: each pixel is repeated this many times in each direction, which multiplies all
+            distances by it; radii are in the space of the larger image.
     """
 
     name: str = "digits"
     path: str | None = None
     limit: int | None = None
+    upsample: int = 1
+
+    def __post_init__(self) -> None:
+        if self.upsample < 1:
+            raise ValueError(f"upsample must be at least 1, got {self.upsample}; 1 leaves images")
 
 
 @dataclass(frozen=True)
@@ -47,21 +56,31 @@ class TrainingOptions:
 
     Attributes:
         epochs: passes over the training samples.
+        steps: the training ends after this many steps, in the middle of an epoch if need be, and
+            the schedule runs by them; 0: after whole epochs.
         batch_size: samples a step.
-        learning_rate: Adam's rate at a schedule factor of 1.
+        optimizer: adam or sgd, of weights that are not on the manifold.
+        momentum: of sgd.
+        weight_decay: of adam or sgd, as a multiple of the weight added to its gradient.
+        learning_rate: of adam or sgd, at a schedule factor of 1.
         manifold_rate: step of weights on the manifold, as a share of their norm.
-        schedule: halving (the paper: x 0.5 at 1/3 and 2/3), one_cycle, linear or constant.
+        schedule: a name of ``SCHEDULES``, such as halving (the paper: x 0.5 at 1/3 and 2/3).
         loss: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
         offset, temperature: of offset_cross_entropy, in input units.
-        crop: random crop after zero-padding by this many pixels.
+        crop: random crop after padding by this many pixels.
+        padding: zeros or reflect.
         flip: random horizontal flip.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
         seed: of weights, order and augmentation.
     """
 
     epochs: int = 30
+    steps: int = 0
     batch_size: int = 256
+    optimizer: str = "adam"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
     learning_rate: float = 3e-3
     manifold_rate: float = 1e-2
     schedule: str = "linear"
@@ -70,6 +89,7 @@ class TrainingOptions:
     offset: float = 0.2
     temperature: float = 0.25
     crop: int = 0
+    padding: str = "zeros"
     flip: bool = False
     precision: str = "float32"
     seed: int = 0
@@ -79,8 +99,15 @@ class TrainingOptions:
             value = getattr(self, name)
             if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}; see docs/guide.md")
-        if self.crop < 0:
-            raise ValueError(f"crop must be at least 0, got {self.crop}; 0 switches it off")
+        for name in ("crop", "steps", "weight_decay"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise ValueError(f"{name} must be at least 0, got {value}; 0 switches it off")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(
+                f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {self.optimizer!r}; "
+                "choose one"
+            )
 
 
 @dataclass(frozen=True)
@@ -207,9 +234,12 @@ def embedded_recipe(name: str | Path) -> Path:
         return path
     package = Path(__file__).parent
     folders = [package / "recipes", package.parents[1] / "recipes"]
-    known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
     for folder in folders:
-        candidate = folder / f"{path.name}.toml"
-        if path.parent == Path() and candidate.is_file():
+        candidate = folder / path.parent / f"{path.name}.toml"
+        if not path.is_absolute() and ".." not in path.parts and candidate.is_file():
             return candidate
-    raise FileNotFoundError(f"no recipe {name}; pass a file, or one of {', '.join(known)}")
+    known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
+    raise FileNotFoundError(
+        f"no recipe {name}; pass a file, or one of {', '.join(known)}, or a row of the paper's "
+        "tables such as paper/ugnn-maxmin-updu-raw"
+    )

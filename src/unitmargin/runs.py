@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,9 @@ class RunFolder:
 
 
 def open_dataset(recipe: Recipe) -> Dataset:
-    """The recipe's data set, limited as it says."""
-    return load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
+    """The recipe's data set, limited and up-sampled as it says."""
+    dataset = load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
+    return dataset.upsampled(recipe.data.upsample)
 
 
 def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
@@ -105,12 +107,19 @@ def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     )
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
+@contextmanager
+def write_aside(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` to be written, which takes its place when all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(path.name + ".partial")
-    aside.write_text(text, encoding="utf-8")
+    yield aside
     os.replace(aside, path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    with write_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, content: Any) -> None:

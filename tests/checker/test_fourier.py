@@ -18,8 +18,8 @@ from unitmargin.checker.fourier import (
     own_error,
     transform,
 )
-from unitmargin.checker.layers import product
 from unitmargin.checker.reading import Array
+from unitmargin.checker.step import product
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.transforms import transform_error
 

@@ -7,7 +7,8 @@ import pytest
 
 from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
 from unitmargin.checker.fourier import deployed_error, frequencies, own_error
-from unitmargin.checker.layers import KINDS, Error, Step, product
+from unitmargin.checker.layers import KINDS
+from unitmargin.checker.step import Error, Step, product
 
 CLOSE = 1e-9
 """Relative: bounds of the norms of the matrices below are as close as that."""

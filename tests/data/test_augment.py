@@ -77,3 +77,22 @@ def test_refuses_other_shapes_and_negative_padding() -> None:
         random_crop_flip(torch.zeros(4, 2), 1, True, torch.Generator())
     with pytest.raises(ValueError, match="padding must be >= 0, got -1"):
         random_crop_flip(torch.zeros(1, 1, 2, 2), -1, True, torch.Generator())
+
+
+def test_reflected_borders_hold_the_image_mirrored() -> None:
+    images = torch.arange(1.0, 26.0).reshape(1, 1, 5, 5)
+    padded = torch.nn.functional.pad(images, (2, 2, 2, 2), "reflect")
+    windows = {
+        tuple(padded[0, 0, row : row + 5, column : column + 5].flatten().tolist())
+        for row in range(5)
+        for column in range(5)
+    }
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        cropped = random_crop_flip(images, 2, False, generator, "reflect")
+        assert tuple(cropped.flatten().tolist()) in windows
+
+
+def test_an_unknown_padding_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="padding must be one of zeros, reflect, got 'wrap'"):
+        random_crop_flip(torch.zeros(1, 1, 4, 4), 1, False, torch.Generator(), "wrap")

@@ -128,3 +128,23 @@ def test_as_samples_keeps_samples_and_converts_pairs() -> None:
 def test_as_samples_refuses(inputs: torch.Tensor, labels: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         as_samples((inputs, labels))
+
+
+def test_upsampled_pixels_are_repeated_and_distances_multiplied() -> None:
+    pixels = torch.arange(2 * 3 * 2 * 2, dtype=torch.uint8).view(2, 3, 2, 2)
+    samples = Samples(pixels, torch.tensor([0, 1]), scale=255.0, upsample=3)
+    plain = Samples(pixels, torch.tensor([0, 1]), scale=255.0)
+    large, small = samples.batch(slice(0, 2))[0], plain.batch(slice(0, 2))[0]
+    assert samples.in_shape == (3, 6, 6) == tuple(large.shape[1:])
+    for row in range(3):
+        for column in range(3):
+            assert torch.equal(large[..., row::3, column::3], small)
+    assert float((large[0] - large[1]).norm()) == pytest.approx(
+        3.0 * float((small[0] - small[1]).norm()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(("shape", "factor"), [((2, 3), 2), ((2, 3, 2, 2), 0)])
+def test_an_impossible_upsampling_is_refused(shape: tuple[int, ...], factor: int) -> None:
+    with pytest.raises(ValueError, match="upsample must be at least 1"):
+        Samples(torch.zeros(shape), torch.tensor([0, 1]), upsample=factor)

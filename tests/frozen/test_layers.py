@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from unitmargin.activations import Abs
 from unitmargin.checks import jacobian
 from unitmargin.fixed import FixedLayer, MaxPool, Normalize, PixelUnshuffle
-from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, Dense
+from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, ConvexCombination, Dense
 from unitmargin.frozen.layers import singular_values
 
 EXACTNESS = 1e-12
@@ -22,6 +23,11 @@ def test_singular_values_of_a_stack(dtype: torch.dtype) -> None:
     values = singular_values(stack)
     assert values.dtype == torch.float64
     assert (values - expected).abs().max() <= EXACTNESS
+
+
+def test_singular_values_of_a_tall_matrix_are_those_of_its_transpose() -> None:
+    matrix = torch.randn(5, 2, dtype=torch.complex128)
+    assert (singular_values(matrix) - singular_values(matrix.mH)).abs().max() <= EXACTNESS
 
 
 def test_singular_values_of_nothing() -> None:
@@ -74,6 +80,9 @@ EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "normalize": lambda: Normalize(torch.rand(2), torch.rand(2) + 0.5),
     "dense": lambda: Dense(torch.randn(2, 3), torch.randn(2)),
     "circular_convolution": lambda: random_convolution((3, 4)),
+    "convex_combination": lambda: ConvexCombination(
+        torch.tensor(0.7), [Dense(torch.randn(3, 3), torch.randn(3)), Abs()]
+    ),
 }
 
 

@@ -9,9 +9,9 @@ from unitmargin.models.classifier import build_conv, build_head, build_linear
 
 def test_every_model_is_built_by_name() -> None:
     for name, kind in MODELS.items():
-        model = build_model(name, in_shape=[1, 4, 4], n_classes=3)
+        model = build_model(name, in_shape=[1, 16, 16], n_classes=3)
         assert type(model) is kind
-        assert (model.in_shape, model.n_classes) == ((1, 4, 4), 3)
+        assert (model.in_shape, model.n_classes) == ((1, 16, 16), 3)
 
 
 def test_an_unknown_model_lists_the_known_ones() -> None:

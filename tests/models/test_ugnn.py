@@ -10,7 +10,8 @@ from unitmargin.activations import Abs, Activation, MaxMin
 from unitmargin.checks import unit_gradient_error
 from unitmargin.fixed import Flatten, MaxPool, Normalize, PixelUnshuffle
 from unitmargin.models import UGNN
-from unitmargin.models.ugnn import largest_depth
+from unitmargin.models.shapes import largest_depth
+from unitmargin.models.ugnn import PAPER_DEPTH
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
 
 UNIT_GRADIENT = 1e-5
@@ -64,7 +65,7 @@ def test_larger_maps_are_pooled_to_two_by_two() -> None:
     [(8, 8, 3), (32, 32, 5), (64, 64, 5), (12, 20, 2), (28, 28, 2), (2, 6, 1), (7, 8, 0)],
 )
 def test_the_largest_depth(height: int, width: int, depth: int) -> None:
-    assert largest_depth(height, width) == depth
+    assert largest_depth(height, width, PAPER_DEPTH) == depth
 
 
 def test_odd_channel_counts_fall_back_to_abs() -> None:

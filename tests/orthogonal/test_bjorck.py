@@ -72,3 +72,12 @@ def test_rows_whose_sums_hide_the_largest_direction(ratio: float) -> None:
     raw = ((left * torch.tensor([ratio, 1.0], dtype=torch.float64)) @ right).float()
     weight = bjorck(raw)
     assert (weight @ weight.mT - torch.eye(2)).abs().max() <= FLOAT32_PROMISE
+
+
+def test_wide_matrices_take_the_same_steps_on_their_gram_matrix() -> None:
+    raw = torch.randn(2, 4, 9, dtype=torch.float64)
+    for steps in (1, 2, 5, 15):
+        expected = raw / largest_singular_value(raw)[:, None, None]
+        for _ in range(steps):
+            expected = 1.5 * expected - 0.5 * expected @ expected.mT @ expected
+        assert (bjorck(raw, steps) - expected).abs().max() <= 1e-13

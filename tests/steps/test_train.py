@@ -1,7 +1,7 @@
 """Training: schedules, learning, and runs that are interrupted and resumed bit by bit."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,15 @@ from unitmargin.runs import (
     open_model,
     read_csv,
 )
-from unitmargin.steps import train as step
 from unitmargin.steps.train import (
     EpochRecord,
     TrainResult,
     evaluate,
     orthogonality_error,
-    schedule_factor,
     train,
     train_run,
 )
+from unitmargin.trainer import Trainer
 
 EPOCHS = 4
 
@@ -89,23 +88,7 @@ def without_seconds(result: TrainResult) -> list[tuple[float, ...]]:
 # --- Schedules ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("constant", {0.0: 1.0, 0.5: 1.0, 1.0: 1.0}),
-        ("linear", {0.0: 1.0, 0.25: 0.75, 1.0: 0.0}),
-        ("halving", {0.0: 1.0, 0.33: 1.0, 1 / 3: 0.5, 0.66: 0.5, 2 / 3: 0.25, 1.0: 0.25}),
-        ("one_cycle", {0.0: 0.0, 0.15: 0.5, 0.3: 1.0, 0.65: 0.5, 1.0: 0.0}),
-    ],
-)
-def test_schedule_values(name: str, values: dict[float, float]) -> None:
-    for progress, factor in values.items():
-        assert schedule_factor(name, progress) == pytest.approx(factor, abs=1e-12)
-
-
-def test_an_unknown_schedule_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="halving, one_cycle, linear, constant, got 'cosine'"):
-        schedule_factor("cosine", 0.0)
+def test_an_unknown_schedule_is_refused() -> None:
     with pytest.raises(ValueError, match="schedule must be one of"):
         run("dense_ugnn", schedule="cosine")
 
@@ -115,6 +98,35 @@ def test_the_rate_follows_the_schedule_by_batches() -> None:
     last_steps = [(epoch * BATCHES + BATCHES - 1) / (EPOCHS * BATCHES) for epoch in range(EPOCHS)]
     expected = [1e-2 * (1 - progress) for progress in last_steps]
     assert [record.learning_rate for record in result.history] == pytest.approx(expected)
+
+
+def test_steps_end_a_training_within_an_epoch() -> None:
+    """Four steps are an epoch and a third; the schedule runs to their end."""
+    result = run("dense_ugnn", schedule="linear", steps=BATCHES + 1)
+    rates = [record.learning_rate for record in result.history]
+    assert rates == pytest.approx([1e-2 * (1 - 2 / 4), 1e-2 * (1 - 3 / 4)])
+
+
+def test_whole_epochs_of_steps_are_those_epochs() -> None:
+    assert same_weights(run("ugnn", steps=EPOCHS * BATCHES).model, run("ugnn").model)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_steps_resume_bit_by_bit(tmp_path: Path, optimizer: str) -> None:
+    options = {"steps": 2 * BATCHES + 2, "optimizer": optimizer}
+    whole = run("ugnn", **options)
+    file = tmp_path / "checkpoint.safetensors"
+
+    class Interrupt(Exception):
+        pass
+
+    def stop(history: Sequence[EpochRecord]) -> None:
+        if len(history) == 2:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        run("ugnn", file, after_epoch=stop, **options)
+    assert same_weights(run("ugnn", file, **options).model, whole.model)
 
 
 # --- Learning ----------------------------------------------------------------------------------
@@ -129,6 +141,26 @@ def test_it_learns_what_can_be_learnt(kind: str) -> None:
     assert last.certified_accuracy >= 0.9
     assert last.orthogonality_error <= 1e-5
     assert [record.epoch for record in result.history] == list(range(1, 41))
+
+
+def test_sgd_by_hand() -> None:
+    """One step of SGD: the gradient plus the decay, no momentum yet."""
+    x, y = DATA["dense_ugnn"]
+    model = dense()
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(0))
+    torch.nn.functional.multi_margin_loss(model(x[order]), y[order], margin=0.5).backward()
+    expected = {
+        name: parameter.detach() - 0.1 * (parameter.grad + 0.2 * parameter.detach())
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    }
+    options = {"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 0.2, "momentum": 0.9}
+    result = run(
+        "dense_ugnn", epochs=1, batch_size=40, schedule="constant", loss="multi_margin", **options
+    )
+    trained = dict(result.model.named_parameters())
+    for name, value in expected.items():
+        torch.testing.assert_close(trained[name].detach(), value, rtol=0, atol=1e-7)
 
 
 def test_two_epochs_by_hand() -> None:
@@ -194,7 +226,7 @@ def test_the_callers_random_numbers_do_not_matter() -> None:
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     """Ctrl-C during step n, after its gradients and before its update."""
-    original, calls = step._Trainer._step, [0]
+    original, calls = Trainer._step, [0]
 
     def interrupted(self: Any, *arguments: Any) -> Tensor:
         calls[0] += 1
@@ -203,7 +235,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
         loss: Tensor = original(self, *arguments)
         return loss
 
-    monkeypatch.setattr(step._Trainer, "_step", interrupted)
+    monkeypatch.setattr(Trainer, "_step", interrupted)
 
 
 @pytest.mark.parametrize("n", [2, BATCHES + 1, 2 * BATCHES + 1, 2 * BATCHES + 2, EPOCHS * BATCHES])
@@ -260,9 +292,11 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
-    monkeypatch.setattr(
-        step, "build_loss", lambda *_: lambda logits, labels: logits.sum() * math.nan
-    )
+
+    def build(*_: object) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda logits, labels: logits.sum() * math.nan
+
+    monkeypatch.setattr("unitmargin.trainer.build_loss", build)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):

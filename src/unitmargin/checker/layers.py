@@ -1,12 +1,13 @@
 """One function a layer kind: how to evaluate it, its norm, and what rounding does to it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unitmargin.checker.arithmetic import CHUNK, OWN, UNIT, UP, Arithmetic, gamma, own_length
+from unitmargin.checker.arithmetic import OWN, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
+from unitmargin.checker.exact import EXACT_KINDS
 from unitmargin.checker.fourier import (
     MATRIX_LIMIT,
     convolve,
@@ -15,46 +16,7 @@ from unitmargin.checker.fourier import (
     own_error,
 )
 from unitmargin.checker.reading import Array
-
-
-class Error(NamedTuple):
-    """Norm of the error made in one layer: ``slope`` times the norm of its computed input, plus
-    ``relative`` times that of its exact output, plus ``constant``."""
-
-    slope: float = 0.0
-    constant: float = 0.0
-    relative: float = 0.0
-
-
-class Step(NamedTuple):
-    """One layer. ``own`` is the error of ``evaluate``, ``deployed`` that of any execution of the
-    profile; numbers met on the way are at most ``growth[0]`` times the input's norm plus
-    ``growth[1]``."""
-
-    evaluate: Callable[[Array], Array]
-    norm: float = 1.0
-    own: Error = Error()
-    deployed: Error = Error()
-    growth: tuple[float, float] = (1.0, 0.0)
-
-
-def product(left: Array, right: Array) -> Array:
-    """``left (..., n) @ right (n, m)`` in sums of at most CHUNK products, added in turn."""
-    total: Array = left[..., :CHUNK] @ right[..., :CHUNK, :]
-    for start in range(CHUNK, left.shape[-1], CHUNK):
-        total += left[..., start : start + CHUNK] @ right[..., start : start + CHUNK, :]
-    return total
-
-
-def lost(operations: int, norm: float, profile: Arithmetic) -> float:
-    """Norm of what underflow may cost: each operation at most the smallest normal number."""
-    return 8.0 * operations * (1.0 + norm) * profile.smallest
-
-
-def rounded(error: Error, norm: float, bias: float, unit: float) -> Error:
-    """The same with one more rounding of each output: unit (S N + b + e)."""
-    slope, constant, _ = error
-    return Error(slope + unit * (norm + slope), constant + unit * (bias + constant))
+from unitmargin.checker.step import Error, Step, lost, product, rounded
 
 
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
@@ -74,12 +36,19 @@ def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
     if wide:
         deployed = rounded(deployed, norm, size, profile.unit * UP)
     return Step(
-        lambda x: product(x, weight.T) + bias,
+        lambda x: _on_vectors(x, weight) + bias,
         norm,
         error(own_length(inputs), OWN),
         deployed,
         (absolute, size),
+        size,
     )
+
+
+def _on_vectors(x: Array, weight: Array) -> Array:
+    if x.ndim != 2:
+        raise ValueError(f"a dense layer behind activations of shape {x.shape[1:]}")
+    return product(x, weight.T)
 
 
 def circular_convolution(
@@ -122,6 +91,7 @@ def circular_convolution(
         rounded(mine, norm, size, UNIT * UP),
         deployed,
         (2.0 * pixels * max(absolute, 1.0), 2.0 * pixels * size),
+        size,
     )
 
 
@@ -153,65 +123,110 @@ def normalize(profile: Arithmetic, mean: Array, std: Array) -> Step:
     )
 
 
-def flatten(_: Arithmetic) -> Step:
-    return Step(lambda x: x.reshape(len(x), -1))
+def scaled_average_pool(profile: Arithmetic, size: int) -> Step:
+    """Sums of windows over their side (C13): n - 1 additions, a division or a product with a
+    rounded reciprocal, and a row of n equal entries 1 / root(n) has norm 1."""
 
-
-def pixel_unshuffle(_: Arithmetic, factor: int) -> Step:
     def evaluate(x: Array) -> Array:
         batch, channels, height, width = x.shape
-        shape = (batch, channels, height // factor, factor, width // factor, factor)
-        moved = x.reshape(shape).transpose(0, 1, 3, 5, 2, 4)
-        return moved.reshape(batch, -1, height // factor, width // factor)
+        windows = x.reshape(batch, channels, height // size, size, width // size, size)
+        averaged: Array = windows.sum((3, 5)) / size
+        return averaged
 
-    return Step(evaluate)
+    own, deployed = (
+        Error(gamma(size**2 + 1, arithmetic.unit) * UP, lost(2**28, 1.0, arithmetic))
+        for arithmetic in (OWN, profile)
+    )
+    return Step(evaluate, 1.0, own, deployed, (float(size), 0.0))
 
 
-def max_pool(_: Arithmetic, size: int) -> Step:
+def convex_combination(
+    profile: Arithmetic, branch: list[dict[str, Any]], share: Array, **tensors: Array
+) -> Step:
+    """t x + (1 - t) B(x): (C14). Each path meets at most three roundings, 1 - t among them."""
+    if share.shape or not 0.0 <= share <= 1.0:
+        raise ValueError(f"the share of a convex combination is {share}")
+    steps = _branch(profile, branch, tensors)
+    kept, rest = float(share), (1.0 - float(share)) * UP
+
     def evaluate(x: Array) -> Array:
-        batch, channels, height, width = x.shape
-        shape = (batch, channels, size, height // size, size, width // size)
-        largest: Array = x.reshape(shape).max((3, 5))
-        return largest
+        output = x
+        for step in steps:
+            output = step.evaluate(output)
+        if output.shape != x.shape:
+            raise ValueError(f"a branch turns shape {x.shape} into {output.shape}")
+        joined: Array = kept * x + (1.0 - kept) * output
+        return joined
 
-    return Step(evaluate)
+    own = in_a_row(steps, [step.own for step in steps])
+    deployed = in_a_row(steps, [step.deployed for step in steps])
+
+    def error(row: Row, arithmetic: Arithmetic) -> Error:
+        both = gamma(3, arithmetic.unit)
+        slope = rest * row.slope + both * (kept + rest * (row.norm + row.slope))
+        constant = rest * row.constant + both * rest * (row.shift + row.constant)
+        return Error(slope * UP, constant * UP + lost(2**28, 1.0 + row.norm, arithmetic))
+
+    return Step(
+        evaluate,
+        (kept + rest * own.norm) * UP,
+        error(own, OWN),
+        error(deployed, profile),
+        deployed.growth,
+        rest * own.shift * UP,
+    )
 
 
-def absolute(_: Arithmetic) -> Step:
-    return Step(np.abs)
+def _branch(
+    profile: Arithmetic, branch: list[dict[str, Any]], tensors: dict[str, Array]
+) -> list[Step]:
+    """The layers of a branch, whose tensors are named ``branch.INDEX.NAME``."""
+    steps = []
+    for index, layer in enumerate(branch):
+        kind, prefix = layer["kind"], f"branch.{index}."
+        if kind not in KINDS or kind == "normalize":
+            raise ValueError(f"a branch cannot hold a layer {kind!r}")
+        own = {name: tensors.pop(name) for name in list(tensors) if name.startswith(prefix)}
+        state = {name.removeprefix(prefix): tensor for name, tensor in own.items()}
+        steps.append(KINDS[kind](profile, **layer["configuration"], **state))
+    if tensors:
+        raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
+    return steps
 
 
-def maxmin(_: Arithmetic) -> Step:
-    def evaluate(x: Array) -> Array:
-        first, second = np.split(x, 2, axis=1)
-        return np.concatenate((np.maximum(first, second), np.minimum(first, second)), axis=1)
+class Row(NamedTuple):
+    """Layers in a row: ``norm``, ``shift`` and ``growth`` as those of one layer; their error is
+    ``slope`` times the norm of the first input plus ``constant``."""
 
-    return Step(evaluate)
-
-
-def groupsort(_: Arithmetic, size: int) -> Step:
-    def evaluate(x: Array) -> Array:
-        groups = x.reshape(len(x), x.shape[1] // size, size, *x.shape[2:])
-        return (-np.sort(-groups, axis=2)).reshape(x.shape)
-
-    return Step(evaluate)
+    norm: float = 1.0
+    shift: float = 0.0
+    slope: float = 0.0
+    constant: float = 0.0
+    growth: tuple[float, float] = (1.0, 0.0)
 
 
-def oplu(profile: Arithmetic) -> Step:
-    return groupsort(profile, 2)
+def in_a_row(steps: list[Step], errors: list[Error]) -> Row:
+    """Earlier errors pass through later layers; growth adds up, where the largest would do."""
+    row = Row()
+    for step, error in zip(steps, errors, strict=True):
+        norm, shift, slope, constant, (most, offset) = row
+        steep, flat = norm + slope, shift + constant  # norm of the computed input
+        row = Row(
+            norm * step.norm * UP,
+            (step.norm * shift + step.shift) * UP,
+            (step.norm * slope + error.slope * steep) * UP,
+            (step.norm * constant + error.slope * flat + error.constant) * UP,
+            (most + step.growth[0] * steep, offset + step.growth[0] * flat + step.growth[1]),
+        )
+    return row
 
 
 KINDS: dict[str, Callable[..., Step]] = {
     "dense": dense,
     "circular_convolution": circular_convolution,
     "normalize": normalize,
-    "flatten": flatten,
-    "pixel_unshuffle": pixel_unshuffle,
-    "max_pool": max_pool,
-    "abs": absolute,
-    "maxmin": maxmin,
-    "oplu": oplu,
-    "groupsort": groupsort,
+    "scaled_average_pool": scaled_average_pool,
+    "convex_combination": convex_combination,
+    **EXACT_KINDS,
 }
-"""Each takes the profile, then the configuration and the tensors of the file by name. Moves,
-comparisons and negations are exact and have norm 1."""
+"""Each takes the profile, then the configuration and the tensors of the file by name."""

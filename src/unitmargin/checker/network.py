@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from unitmargin.checker.arithmetic import TINY, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import norms, pair_distances
-from unitmargin.checker.layers import KINDS, Error, Step, lost, product
+from unitmargin.checker.layers import KINDS
 from unitmargin.checker.reading import Array, CheckError, Model
+from unitmargin.checker.step import Error, Step, lost, product
 
 DOWN = 1.0 - 2.0**-48
 """Factor on a radius for its last few operations."""
@@ -117,7 +118,7 @@ def _step(
         raise CheckError(f"the profile {profile.name} cannot hold the weights of a layer {kind}")
     try:
         return KINDS[kind](profile, **configuration, **tensors)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, KeyError, RecursionError) as error:
         raise CheckError(f"a layer {kind} of the model is inconsistent: {error}") from None
 
 

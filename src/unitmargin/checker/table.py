@@ -78,7 +78,7 @@ def _judge(network: Network, rows: list[Certificate], x: Array) -> list[Verdict]
     try:
         with np.errstate(all="ignore"):  # NaN and infinity end as a radius of 0
             proof = network.prove(x, named)
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:
         raise CheckError(f"the model does not fit its inputs: {error}") from None
     return [Verdict(row, float(proof.radius[i]), _reason(row, proof, i))
             for i, row in enumerate(rows)]  # fmt: skip

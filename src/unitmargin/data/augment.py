@@ -5,15 +5,23 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
+MODES = {"zeros": "constant", "reflect": "reflect"}
+"""Names of paddings, and torch's words for them."""
+
 
 def random_crop_flip(
-    images: Tensor, padding: int, flip: bool, generator: torch.Generator
+    images: Tensor,
+    padding: int,
+    flip: bool,
+    generator: torch.Generator,
+    mode: str = "zeros",
 ) -> Shaped[Tensor, "batch channels height width"]:
-    """Crop every image at random out of its zero-padded self, and mirror half of them.
+    """Crop every image at random out of its padded self, and mirror half of them.
 
     `images` has shape (batch, channels, height, width), any dtype, on any device; so has the
-    result. Each image is surrounded by `padding` zeros on every side and cut back to its size at a
-    place drawn evenly; with `flip` it is mirrored left to right with probability 1/2.
+    result. Each image is surrounded by `padding` pixels on every side, zeros or with mode "reflect"
+    its own pixels mirrored, and cut back to its size at a place drawn evenly; with `flip` it is
+    mirrored left to right with probability 1/2.
 
     Guaranteed: the result depends on the images and on the state of `generator` alone, not on the
     device. `generator` must be on the CPU; from there only three short index tensors travel.
@@ -25,6 +33,8 @@ def random_crop_flip(
     tensor([0., 1., 2., 3.])
     """
     _check(images, padding, generator)
+    if mode not in MODES:
+        raise ValueError(f"padding must be one of {', '.join(MODES)}, got {mode!r}; choose one")
     batch, channels, height, width = images.shape
     rows = _starts(batch, padding, generator) + torch.arange(height)
     columns = _starts(batch, padding, generator) + torch.arange(width)
@@ -33,7 +43,7 @@ def random_crop_flip(
         columns = torch.where(mirrored, columns.flip(1), columns)
     flat = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
     flat = flat.reshape(batch, 1, height * width).to(images.device)
-    padded = pad(images, (padding, padding, padding, padding)).flatten(2)
+    padded = pad(images, (padding, padding, padding, padding), MODES[mode]).flatten(2)
     return padded.gather(2, flat.expand(-1, channels, -1)).reshape(images.shape)
 
 

@@ -18,7 +18,8 @@ class Samples:
 
     `inputs` is uint8 or float32 of shape (n, \\*shape), `labels` is int64 of shape (n,), both on
     one device. A batch holds `inputs / scale`: with `scale=255.0`, the bytes of an image become
-    pixels in [0, 1], which are the units of every radius.
+    pixels in [0, 1], which are the units of every radius. With `upsample=r` each pixel of a batch
+    is repeated r times in each direction: distances between images are then r times as long.
 
     Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
     Raises `ValueError` otherwise.
@@ -33,6 +34,7 @@ class Samples:
     inputs: Tensor
     labels: Tensor
     scale: float = 1.0
+    upsample: int = 1
 
     def __post_init__(self) -> None:
         _check_inputs(self.inputs)
@@ -42,6 +44,11 @@ class Samples:
                 f"scale must be finite and > 0, got {self.scale}; "
                 "use 255.0 for the bytes of an image and 1.0 for values that are already scaled"
             )
+        if self.upsample < 1 or (self.upsample > 1 and self.inputs.ndim != 4):
+            raise ValueError(
+                f"upsample must be at least 1, and 1 for inputs that are no images, got "
+                f"{self.upsample} and inputs of shape {tuple(self.inputs.shape)}; leave it out"
+            )
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -49,7 +56,10 @@ class Samples:
     @property
     def in_shape(self) -> tuple[int, ...]:
         """Shape of one input, without the batch dimension."""
-        return tuple(self.inputs.shape[1:])
+        if self.upsample == 1:
+            return tuple(self.inputs.shape[1:])
+        channels, height, width = self.inputs.shape[1:]
+        return channels, height * self.upsample, width * self.upsample
 
     def batch(
         self, index: Tensor | slice
@@ -63,7 +73,11 @@ class Samples:
         # A CUDA tensor divided by a Python number is multiplied by a rounded reciprocal, which
         # differs from the quotient by an ulp; divided by a tensor it is correctly rounded.
         scale = torch.full((), self.scale, dtype=torch.float32, device=inputs.device)
-        return inputs / scale, self.labels[index].clone()
+        inputs = inputs / scale
+        if self.upsample > 1:
+            inputs = inputs.repeat_interleave(self.upsample, -1)
+            inputs = inputs.repeat_interleave(self.upsample, -2)
+        return inputs, self.labels[index].clone()
 
     def to(self, device: torch.device | str) -> "Samples":
         """Return the same samples on `device`."""
@@ -135,6 +149,11 @@ class Dataset:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.classes)
+
+    def upsampled(self, factor: int) -> "Dataset":
+        """Return the data set with every pixel repeated; see `Samples`."""
+        train, test = (replace(part, upsample=factor) for part in (self.train, self.test))
+        return replace(self, train=train, test=test)
 
     def take(self, limit: int) -> "Dataset":
         """Return at most `limit` train and `limit` test samples, as `Samples.take` does."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from unitmargin.fixed import FixedLayer
 from unitmargin.fourier import join_products
 from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.residual import ConvexCombination
 
 WIDE_CHANNELS = 256
 """Convolutions of small maps with up to this many channels run in float64: on one CPU thread that
@@ -24,7 +25,12 @@ def blocked_layer(layer: FixedLayer, chunk: int) -> FixedLayer:
 
     Dense layers run in float64, and so do convolutions of small maps up to ``WIDE_CHANNELS``; other
     convolutions sum by chunks, those with one chunk as they are.
+    A branch is treated layer by layer.
     """
+    if isinstance(layer, ConvexCombination):
+        return ConvexCombination(
+            layer.share, [blocked_layer(inner, chunk) for inner in layer.sublayers()]
+        )
     if isinstance(layer, Dense):
         return WideDense(layer)
     if not isinstance(layer, CircularConvolution):
@@ -72,6 +78,7 @@ class BlockedConvolution(CircularConvolution):
 
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
         with torch.autocast(x.device.type, enabled=False):
+            self.transform.check(x)
             real, pairs = self.transform.analyse(x)
             blocks = self.pairs.flatten(1, 2)
             four = blocked_product(pairs.flatten(1, 2), blocks, self.chunk)

@@ -13,18 +13,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from unitmargin.activations import ACTIVATIONS
-from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.network import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.registry import FROZEN_LAYERS
 
 FORMAT = "unitmargin-frozen-2"
-
-FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    layer.kind: layer
-    for layer in (Flatten, PixelUnshuffle, MaxPool, Normalize, Dense, CircularConvolution)
-} | dict(ACTIVATIONS)
 
 HEADER = {"format", "layers", "in_shape", "classes", "facts", "profiles", "sha256"}
 """Entries of the header: all of them, and no other."""
@@ -129,7 +123,7 @@ def load(path: str | Path) -> FrozenNetwork:
     try:
         _check_entries(header, tensors)
         return _rebuild(header, tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
 
 

@@ -12,7 +12,8 @@ from unitmargin.fourier import CircularTransform, Spectrum, convolve
 
 
 def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
-    """All singular values of a stack of wide matrices, real or complex, ascending, in float64.
+    """All singular values of a stack of matrices, real or complex, ascending, in float64: as many
+    a matrix as its shorter side has entries.
 
     Square roots of the Gram matrices' eigenvalues: relative accuracy about 1e-15 near 1, which is
     where orthogonal weights are; 1e-8 of the largest value near 0.
@@ -20,16 +21,29 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64, device=matrices.device)
     wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
-    values: Tensor = torch.linalg.eigvalsh(wide @ wide.mH)
+    gram = wide @ wide.mH if wide.shape[-2] <= wide.shape[-1] else wide.mH @ wide
+    values: Tensor = torch.linalg.eigvalsh(gram)
     return values.clamp_min(0.0).sqrt().flatten().sort().values
 
 
 class WeightedLayer(FixedLayer):
     """A fixed layer with a weight: its singular values are known exactly.
 
+    It promises to be semi-orthogonal (all singular values 1), and GNP where it does not grow.
+
     Weights are stored contiguous, as files hold them: the order of summation, and with it the last
     bit of a logit, depends on the layout.
     """
+
+    @property
+    def gnp(self) -> bool:
+        outputs, inputs = self.size
+        return outputs <= inputs
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Output and input width of each matrix of the layer."""
+        raise NotImplementedError
 
     def singular_values(self) -> Float[Tensor, " values"]:
         """Singular values of the layer's linear part, ascending, float64."""
@@ -57,8 +71,17 @@ class Dense(WeightedLayer):
         self.register_buffer("bias", bias)
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        if x.ndim != 2:  # the bias of several rows would be larger than its bound
+            raise ValueError(
+                f"a dense layer needs x (batch, in), got shape {tuple(x.shape)}; put a Flatten "
+                "layer before it"
+            )
         with torch.autocast(x.device.type, enabled=False):
             return torch.nn.functional.linear(x, self.weight, self.bias)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.weight.shape[0], self.weight.shape[1]
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.weight)
@@ -116,6 +139,10 @@ class CircularConvolution(WeightedLayer):
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
         with torch.autocast(x.device.type, enabled=False):
             return convolve(x, Spectrum(self.real, self.pairs), self.bias, self.transform)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.real.shape[1], self.real.shape[2]
 
     def singular_values(self) -> Float[Tensor, " values"]:
         pairs = torch.complex(self.pairs[:, 0].double(), self.pairs[:, 1].double())

@@ -160,7 +160,7 @@ class FrozenNetwork(nn.Module):
         """What is derived from the layers, made anew if any of them was replaced or changed."""
         if self._derived is None or not self._derived.belongs_to(self):
             self._derived = _Derived(
-                [(type(layer), layer.configuration()) for layer in self._fixed()],
+                _kinds(self),
                 [tensor.detach().clone() for tensor in self.buffers()],
             )
         return self._derived
@@ -183,10 +183,9 @@ class _Derived:
 
     def belongs_to(self, network: FrozenNetwork) -> bool:
         """Whether the network has these layers with these weights, on the same device."""
-        layers = (*network.features(), network.head)
         tensors = list(network.buffers())
         return (
-            [(type(layer), layer.configuration()) for layer in layers] == self.kinds
+            _kinds(network) == self.kinds
             and len(tensors) == len(self.tensors)
             and all(
                 mine.dtype == other.dtype
@@ -195,3 +194,9 @@ class _Derived:
                 for mine, other in zip(self.tensors, tensors, strict=True)
             )
         )
+
+
+def _kinds(network: FrozenNetwork) -> list[tuple[type[FixedLayer], dict[str, Any]]]:
+    """Type and configuration of all layers, those of branches included."""
+    layers = (layer for layer in network.modules() if isinstance(layer, FixedLayer))
+    return [(type(layer), layer.configuration()) for layer in layers]

@@ -3,122 +3,22 @@ r"""Proved bounds of the rounding error of a network's logit differences, layer 
 Equation numbers are those of docs/soundness.md.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.frozen.arithmetic import (
-    LARGEST_SAFE,
-    SMALLEST_NORMAL,
-    UP,
-    WIDE,
-    Affine,
-    gamma,
-)
-from unitmargin.frozen.blocked import WideConvolution, WideDense
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.arithmetic import LARGEST_SAFE, UP, Affine, gamma
+from unitmargin.frozen.layer_rounding import LayerRounding, layer_rounding, underflow
+from unitmargin.frozen.layers import Dense
 from unitmargin.frozen.profiles import Profile
-from unitmargin.frozen.spectral import (
-    LayerConstants,
-    pair_distance_bounds,
-)
-from unitmargin.frozen.transforms import transform_error
-
-BIAS_ROUNDINGS = 3
-"""Roundings of a convolution's bias beside those of the sum it joins: the root of the number of
-pixels, its product with the bias, and one addition."""
+from unitmargin.frozen.spectral import LayerConstants, pair_distance_bounds
 
 HEAD_ROUNDINGS = 3
 """Roundings of a logit beside those of its dot product: the bias, and the difference of two."""
-
-
-@dataclass(frozen=True)
-class LayerRounding:
-    """What one layer adds to the error of a logit difference.
-
-    Attributes:
-        kind: the layer's registered name.
-        norm: S, its proved Lipschitz bound.
-        error: e, the error made in the layer, as a function of the input's norm.
-        output: N, the norm of its computed output.
-        largest: bound of any number computed on the way.
-        total: error of its computed output, earlier layers included.
-    """
-
-    kind: str
-    norm: float
-    error: Affine
-    output: Affine
-    largest: Affine
-    total: Affine
-
-
-def layer_rounding(
-    layer: FixedLayer, constants: LayerConstants, incoming: Affine, profile: Profile
-) -> LayerRounding:
-    """Error and output norm of one deployed layer for inputs of the given norm."""
-    if isinstance(layer, Dense):
-        error, largest = _dense(layer, constants, incoming, profile)
-    elif isinstance(layer, CircularConvolution):
-        error, largest = _convolution(layer, constants, incoming, profile)
-    else:
-        error, largest = incoming * layer.rounding(profile.unit), incoming
-    output = (incoming * constants.norm + Affine(constants.bias) + error) * UP
-    return LayerRounding(layer.kind, constants.norm, error, output, largest + output, error)
-
-
-def _dense(
-    layer: Dense, constants: LayerConstants, incoming: Affine, profile: Profile
-) -> tuple[Affine, Affine]:
-    """(8): one dot product and one bias an output, in any order."""
-    wide = isinstance(layer, WideDense)
-    outputs, inputs = layer.weight.shape
-    terms = incoming * constants.absolute + Affine(constants.bias)
-    if wide:
-        error = terms * gamma(inputs + 1)
-        error = error + _narrowed(incoming, constants, error, profile)
-    else:
-        error = terms * gamma(profile.length(inputs) + 1, profile.unit)
-    return error + _underflow(inputs, outputs, profile), terms
-
-
-def _convolution(
-    layer: CircularConvolution, constants: LayerConstants, incoming: Affine, profile: Profile
-) -> tuple[Affine, Affine]:
-    """(9): transform, one product a frequency with the bias in it or after it, transform back."""
-    wide = isinstance(layer, WideConvolution)
-    outputs, inputs = layer.real.shape[1:]
-    unit, length = (WIDE, inputs) if wide else (profile.unit, profile.length(inputs))
-    turn = transform_error(layer.transform, unit)
-    turned = incoming * (1.0 + turn)
-    sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
-    error = incoming * (turn * constants.norm) + turned * (sums * constants.absolute)
-    error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
-    summed = incoming * constants.norm + Affine(constants.bias) + error
-    error = error + summed * turn
-    if wide:
-        error = error + _narrowed(incoming, constants, error, profile)
-    pixels = layer.transform.n_pixels
-    error = error + _underflow(pixels * (inputs + pixels), pixels * outputs, profile)
-    largest = (turned * constants.absolute + Affine(constants.bias) + summed) * float(pixels)
-    return error, largest
-
-
-def _narrowed(
-    incoming: Affine, constants: LayerConstants, error: Affine, profile: Profile
-) -> Affine:
-    """Rounding of a float64 output to the profile's type."""
-    output = incoming * constants.norm + Affine(constants.bias) + error
-    return output * profile.unit
-
-
-def _underflow(operations: int, outputs: int, profile: Profile) -> Affine:
-    """Norm of what underflow or flushing may cost all outputs of a layer."""
-    return Affine(3.0 * (operations + 4) * SMALLEST_NORMAL[profile.dtype] * math.sqrt(outputs))
 
 
 @dataclass(frozen=True)
@@ -151,18 +51,37 @@ class RoundingBounds:
 
     def explain(self, norm: float = 1.0) -> str:
         """Which layer costs what: its part of the slack ``2 E`` of the worst pair of classes, at
-        an input of the given normalised norm."""
-        costs, after = [2.0 * self.layers[-1].error.at(norm)], self.distance
-        for row in reversed(self.layers[:-1]):
-            costs.append(2.0 * after * row.error.at(norm))
-            after *= row.norm
+        an input of the given normalised norm. Layers of a branch follow their combination, which
+        itself counts its own roundings alone."""
+        head = self.layers[-1]
+        costs = _costs(self.layers[:-1], self.distance, norm)
+        costs.append(_Cost(f"{len(self.layers) - 1} {head.kind}", head.norm, head.error.at(norm)))
         lines = [f"{'layer':<28} {'norm':>14} {'slack':>10}"]
-        lines += [
-            f"{f'{index} {row.kind}':<28} {row.norm:>14.10f} {cost:>10.2e}"
-            for index, (row, cost) in enumerate(zip(self.layers, reversed(costs), strict=True))
-        ]
+        lines += [f"{name:<28} {bound:>14.10f} {2.0 * cost:>10.2e}" for name, bound, cost in costs]
         total = f"{self.profile} at norm {norm:g}"
-        return "\n".join([*lines, f"{total:<43} {sum(costs):>10.2e}"])
+        slack = 2.0 * sum(cost.error for cost in costs)
+        return "\n".join([*lines, f"{total:<43} {slack:>10.2e}"])
+
+
+class _Cost(NamedTuple):
+    """A line of ``explain``: what a layer of that norm adds to the error of a logit difference."""
+
+    name: str
+    norm: float
+    error: float
+
+
+def _costs(
+    rows: Sequence[LayerRounding], after: float, norm: float, prefix: str = ""
+) -> list[_Cost]:
+    """Costs of layers in a row, whose errors are multiplied by ``after`` behind the last one."""
+    costs: list[_Cost] = []
+    for index, row in reversed(list(enumerate(rows))):
+        inside = _costs(row.inside, after * row.passed, norm, f"{prefix}{index}.")
+        own = after * row.error.at(norm) - sum(cost.error for cost in inside)
+        costs = [_Cost(f"{prefix}{index} {row.kind}", row.norm, own), *inside, *costs]
+        after *= row.norm
+    return costs
 
 
 def rounding_bounds(
@@ -251,7 +170,7 @@ def _head(head: Dense, incoming: Affine, profile: Profile) -> tuple[Tensor, Tens
     relative = gamma(own, profile.unit) * UP
     norms = head.weight.cpu().double().norm(dim=1) * UP
     biases = head.bias.cpu().double().abs()
-    tiny = _underflow(features, 4, profile).constant
+    tiny = underflow(features, 4, profile).constant
     norm_sums = norms[:, None] + norms[None, :]
     bias_sums = biases[:, None] + biases[None, :]
     alpha = relative * (norm_sums * incoming.constant + bias_sums) + tiny

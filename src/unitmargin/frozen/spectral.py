@@ -5,6 +5,7 @@ iteration, no eigenvalue as a solver returns it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from unitmargin.fixed import FixedLayer, Normalize
 from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
 from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.residual import ConvexCombination
 
 RESIDUAL_ENOUGH = 1e-6
 """Relative excess up to which the residual bound of a large matrix is kept: a verified Cholesky
@@ -163,14 +165,22 @@ def weight_blocks(layer: FixedLayer) -> list[Tensor]:
 
 
 def norm_bound(layer: FixedLayer) -> float:
-    """Proved upper bound S of a layer's Lipschitz constant; exactly 1 for rearrangements.
+    """Proved upper bound S of a layer's Lipschitz constant; exactly 1 for rearrangements and pools.
 
     A layer of another kind than those of ``FROZEN_LAYERS`` answers for its own ``norm()``.
     """
+    if isinstance(layer, ConvexCombination):
+        return combination_norm(layer, [norm_bound(inner) for inner in layer.sublayers()])
     if isinstance(layer, (Dense, CircularConvolution)):
         return max(spectral_norm_bound(blocks) for blocks in weight_blocks(layer))
     norm = layer.norm()
     return norm * UP if isinstance(layer, Normalize) else norm
+
+
+def combination_norm(layer: ConvexCombination, branch: Sequence[float]) -> float:
+    """(16): S of ``t x + (1 - t) B(x)`` from bounds of the norms of B's layers."""
+    share = float(layer.share)
+    return (share + (1.0 - share) * math.prod(branch)) * UP
 
 
 @dataclass(frozen=True)
@@ -181,15 +191,21 @@ class LayerConstants:
         norm: S, of the layer's Lipschitz constant.
         absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
         bias: b, of the norm of the bias as it is added to one output.
+        branch: the constants of the layers of a convex combination.
     """
 
     norm: float
     absolute: float = 0.0
     bias: float = 0.0
+    branch: tuple["LayerConstants", ...] = ()
 
 
 def layer_constants(layer: FixedLayer) -> LayerConstants:
     """Spectral bounds of one layer. Cost: see :func:`spectral_norm_bound`."""
+    if isinstance(layer, ConvexCombination):
+        branch = tuple(map(layer_constants, layer.sublayers()))
+        norm = combination_norm(layer, [inner.norm for inner in branch])
+        return LayerConstants(norm, branch=branch)
     if not isinstance(layer, (Dense, CircularConvolution)):
         return LayerConstants(norm_bound(layer))
     bias = float(layer.bias.double().norm()) * UP

@@ -1,14 +1,15 @@
 """What all classifiers share: input normalisation, features, head, and how to freeze them."""
 
+import copy
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.heads import HEADS, UPDHead
+from unitmargin.heads import HEADS, Head
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 
 Choice = TypeVar("Choice")
@@ -25,7 +26,7 @@ class Classifier(nn.Module):
         in_shape: tuple[int, ...],
         n_classes: int,
         features: nn.Sequential,
-        head: UPDHead,
+        head: Head,
         normalize: Normalize | None,
     ) -> None:
         super().__init__()
@@ -42,10 +43,24 @@ class Classifier(nn.Module):
     def layers(self) -> Iterator[tuple[str, nn.Module]]:
         """All layers from input to logits, each with its name in the state dictionary."""
         yield "normalize", self.normalize
-        for name, layer in self.features.named_modules(prefix="features"):
-            if isinstance(layer, FixedLayer) or hasattr(layer, "freeze"):
-                yield name, layer
+        yield from walk("features", self.features)
         yield "head", self.head
+
+
+def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The layers below a module, in order; what knows how to freeze itself is one layer."""
+    if isinstance(module, FixedLayer) or hasattr(module, "freeze"):
+        yield name, module
+        return
+    for child_name, child in module.named_children():
+        yield from walk(f"{name}.{child_name}", child)
+
+
+def frozen_layer(layer: nn.Module) -> FixedLayer:
+    """The deployed form of a layer: a fixed layer is its own."""
+    frozen: Any = layer if isinstance(layer, FixedLayer) else layer.freeze()  # type: ignore[operator]
+    assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
+    return copy.deepcopy(frozen)  # a float64 layer may hand out its own parameters
 
 
 def choose(family: str, name: str, registry: Mapping[str, Choice]) -> Choice:
@@ -55,9 +70,9 @@ def choose(family: str, name: str, registry: Mapping[str, Choice]) -> Choice:
     return registry[name]
 
 
-def build_head(name: str, features: int, n_classes: int) -> UPDHead:
-    """A registered UPD head."""
-    head: UPDHead = choose("head", name, HEADS)(features, n_classes)
+def build_head(name: str, features: int, n_classes: int) -> Head:
+    """A registered head."""
+    head: Head = choose("head", name, HEADS)(features, n_classes)
     return head
 
 
@@ -67,8 +82,15 @@ def build_linear(name: str, inputs: int, outputs: int) -> nn.Module:
     return layer
 
 
-def build_conv(name: str, channels: int, kernel_size: int, map_size: tuple[int, int]) -> nn.Module:
-    """A registered orthogonal convolution that keeps the number of channels."""
+def build_conv(
+    name: str,
+    channels: int,
+    kernel_size: int,
+    map_size: tuple[int, int],
+    out_channels: int | None = None,
+) -> nn.Module:
+    """A registered orthogonal convolution; it keeps the number of channels by default."""
     kind = choose("conv", name, ORTHOGONAL_CONVS)
-    layer: nn.Module = kind(channels, channels, kernel_size, map_size)
+    outputs = channels if out_channels is None else out_channels
+    layer: nn.Module = kind(channels, outputs, kernel_size, map_size)
     return layer

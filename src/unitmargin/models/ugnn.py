@@ -8,6 +8,7 @@ from unitmargin.activations import build_activation
 from unitmargin.fixed import Flatten, MaxPool, Normalize, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
 from unitmargin.models.dense_ugnn import dense_features
+from unitmargin.models.shapes import image_shape, largest_depth
 
 PAPER_DEPTH = 5
 PAPER_HIDDEN = (1024, 512)
@@ -59,7 +60,7 @@ class UGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, width = image_shape(in_shape)
-        depth = largest_depth(height, width) if depth is None else depth
+        depth = largest_depth(height, width, PAPER_DEPTH) if depth is None else depth
         if depth < 1 or height % 2**depth or width % 2**depth:
             raise ValueError(
                 f"height and width must be divisible by 2**depth with depth >= 1, got "
@@ -85,22 +86,3 @@ class UGNN(Classifier):
             build_head(head, last, n_classes),
             normalize,
         )
-
-
-def image_shape(in_shape: Sequence[int]) -> tuple[int, int, int]:
-    """``in_shape`` as channels, height, width, or an error that names the vector model."""
-    if len(in_shape) != 3:
-        raise ValueError(
-            f"in_shape must be (channels, height, width), got {tuple(in_shape)}; for vectors use "
-            "the model dense_ugnn"
-        )
-    channels, height, width = in_shape
-    return channels, height, width
-
-
-def largest_depth(height: int, width: int) -> int:
-    """The paper's depth, or as many halvings as both sides allow."""
-    depth = 0
-    while depth < PAPER_DEPTH and height % 2 ** (depth + 1) == 0 and width % 2 ** (depth + 1) == 0:
-        depth += 1
-    return depth

@@ -1,4 +1,4 @@
-"""Family: dense layers and convolutions that promise J J^T = I and know how to freeze themselves.
+"""Family: semi-orthogonal dense layers and convolutions, which know how to freeze themselves.
 
 A new method is one file with a subclass of ``OrthogonalLinear`` or ``OrthogonalConv2d`` and one
 line here.
@@ -6,20 +6,27 @@ line here.
 
 from collections.abc import Callable
 
+from unitmargin.orthogonal.bcop import BCOPConv2d
 from unitmargin.orthogonal.bjorck import BjorckLinear
-from unitmargin.orthogonal.cayley import CayleyConv2d
+from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d
 from unitmargin.orthogonal.cholesky import CholeskyLinear
 from unitmargin.orthogonal.convolution import OrthogonalConv2d as OrthogonalConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear as OrthogonalLinear
 from unitmargin.orthogonal.manifold import ManifoldLinear, manifold_conv
+from unitmargin.orthogonal.skew import SkewConv2d, SkewLinear
 
 ORTHOGONAL_LINEARS: dict[str, Callable[..., OrthogonalLinear]] = {
     "bjorck": BjorckLinear,
+    "cayley": CayleyLinear,
     "cholesky": CholeskyLinear,
     "manifold": ManifoldLinear,
+    "skew": SkewLinear,
 }
 
 ORTHOGONAL_CONVS: dict[str, Callable[..., OrthogonalConv2d]] = {
+    "bcop": BCOPConv2d,
     "cayley": CayleyConv2d,
+    "cayley_scaled": ScaledCayleyConv2d,
     "manifold": manifold_conv,
+    "skew": SkewConv2d,
 }

@@ -1,4 +1,6 @@
-"""Circular convolutions by the Cayley transform of each frequency: the paper's choice."""
+"""Weights by the Cayley transform: of each frequency of a convolution, or of a dense matrix."""
+
+import math
 
 import torch
 from jaxtyping import Complex, Float
@@ -6,6 +8,7 @@ from torch import Tensor, nn
 
 from unitmargin.fourier import KernelTransform, Spectrum, from_complex
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
+from unitmargin.orthogonal.linear import OrthogonalLinear
 
 INITIAL_SCALE = 0.3
 """Standard deviation of the raw kernel times sqrt(fan-in): the convolution then starts near the
@@ -15,16 +18,17 @@ Matrix = Float[Tensor, "stack rows columns"] | Complex[Tensor, "stack rows colum
 
 
 def cayley(raw: Matrix) -> Matrix:
-    r"""Cayley transform to orthonormal rows, for stacks of real or complex matrices.
+    r"""Cayley transform to orthonormal rows, or columns, for stacks of real or complex matrices.
 
     With the free matrix split as :math:`X^H = [U; V]`, U square, and
     :math:`A = U - U^H + V^H V`:
 
     .. math:: Q^H = [(I + A)^{-1} (I - A);\; -2 V (I + A)^{-1}].
 
-    Shapes: ``rows <= columns``. Real input gives real output.
-    Guarantee: ``max |Q Q^H - I| <= 5e-6`` in float32, ``1e-13`` in float64: the Hermitian part of
-    A is positive semidefinite, so I + A is never singular.
+    Shapes: any; with ``rows > columns`` the conjugate transpose is transformed, and Q has
+    orthonormal columns. Real input gives real output.
+    Guarantee: ``max |Q Q^H - I| <= 5e-6`` in float32, ``1e-13`` in float64, for entries of size 1:
+    the Hermitian part of A is positive semidefinite, so I + A is never singular.
     Cost: one LU solve of each block.
     Source: the paper, section 4.1; Trockman, Kolter, arXiv 2104.07167.
 
@@ -34,6 +38,8 @@ def cayley(raw: Matrix) -> Matrix:
         True
     """
     rows = raw.shape[-2]
+    if rows > raw.shape[-1]:
+        return cayley(raw.mH).mH
     upper, lower = raw.mH.split((rows, raw.shape[-1] - rows), dim=-2)
     wide = lower.shape[-2] > 0
     # Square stacks skip the empty products: each would still pass over memory.
@@ -49,7 +55,8 @@ class CayleyConv2d(OrthogonalConv2d):
     """Circular convolution whose blocks are the Cayley transforms of a free kernel's spectrum.
 
     The free kernel has ``kernel_size`` taps a side and is wrapped on smaller maps; the orthogonal
-    kernel has full support. See :func:`cayley`.
+    kernel has full support. See :func:`cayley`, and :class:`OrthogonalConv2d` for what growing
+    channels means.
     """
 
     def __init__(
@@ -66,8 +73,71 @@ class CayleyConv2d(OrthogonalConv2d):
         self.raw = nn.Parameter(kernel)
         self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
 
+    def free_spectrum(self) -> Spectrum:
+        """What is transformed, by frequency."""
+        free: Spectrum = self.kernel_transform(self.raw)
+        return free
+
     def spectrum(self) -> Spectrum:
-        free = self.kernel_transform(self.raw)
+        free = self.free_spectrum()
         if self.transform.n_pairs == 0:
             return Spectrum(cayley(free.real), free.pairs)
         return from_complex(cayley(free.real), cayley(free.complex_pairs()))
+
+
+class ScaledCayleyConv2d(CayleyConv2d):
+    r"""The Cayley convolution of ResNet9 and KWLarge: the free spectrum has a trained norm.
+
+    The blocks transformed are :math:`\alpha \hat W / \|\hat W\|_F`, with one trainable number
+    :math:`\alpha` that starts at :math:`\|\hat W\|_F` over the kept frequencies. Kernel and bias
+    start as those of ``torch.nn.Conv2d``. Differs from the public implementation in that
+    :math:`\alpha` is trained from the first step (there it is made after the optimiser), kernels
+    larger than the map are wrapped instead of trimmed, and odd and non-square maps work.
+    Source: Trockman, Kolter, arXiv 2104.07167.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        map_size: tuple[int, int],
+        bias: bool = True,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, map_size, bias)
+        bound = 1.0 / math.sqrt(in_channels * kernel_size**2)
+        nn.init.uniform_(self.raw, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -bound, bound)
+        with torch.no_grad():
+            self.scale = nn.Parameter(frobenius(*super().free_spectrum()))
+
+    def free_spectrum(self) -> Spectrum:
+        real, pairs = super().free_spectrum()
+        factor = self.scale / frobenius(real, pairs)
+        return Spectrum(real * factor, pairs * factor)
+
+
+class CayleyLinear(OrthogonalLinear):
+    r"""Dense layer whose weight is the Cayley transform of :math:`\alpha X / \|X\|_F`.
+
+    X and the bias start uniform on :math:`\pm 1/\sqrt{\mathrm{in}}`, the trainable number
+    :math:`\alpha` at :math:`\|X\|_F`.
+    Source: Trockman, Kolter, arXiv 2104.07167.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__(in_features, out_features, bias)
+        bound = 1.0 / math.sqrt(in_features)
+        nn.init.uniform_(self.raw, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -bound, bound)
+        self.scale = nn.Parameter(frobenius(self.raw.detach()))
+
+    def weight(self) -> Float[Tensor, "out in"]:
+        return cayley((self.scale / frobenius(self.raw) * self.raw)[None])[0]
+
+
+def frobenius(*tensors: Tensor) -> Float[Tensor, ""]:
+    """Root of the sum of all squared entries."""
+    return torch.stack([tensor.square().sum() for tensor in tensors]).sum().sqrt()

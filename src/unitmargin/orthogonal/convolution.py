@@ -8,31 +8,37 @@ from torch import Tensor, nn
 
 from unitmargin.fourier import CircularTransform, Spectrum, convolve, from_complex
 from unitmargin.frozen.layers import CircularConvolution
-from unitmargin.orthogonal.linear import refuse_growth
-from unitmargin.orthogonal.polar import polish
+from unitmargin.orthogonal.polar import polish_either_way
 
 
 class OrthogonalConv2d(nn.Module, ABC):
-    r"""Circular convolution with :math:`J J^T = I` (GNP), evaluated by frequency.
+    r"""Semi-orthogonal circular convolution, evaluated by frequency.
 
-    A subclass says how ``spectrum()`` comes from its parameters: one matrix with orthonormal rows
-    for each frequency of the map.
+    A subclass says how ``spectrum()`` comes from its parameters: one semi-orthogonal matrix for
+    each frequency of the map.
     Shapes: ``(batch, in_channels, h, w)`` to ``(batch, out_channels, h, w)`` with
-    ``(h, w) == map_size`` and ``out_channels <= in_channels``; stride 1.
+    ``(h, w) == map_size``; stride 1 (a stride is a PixelUnshuffle in front).
+    Guarantee: all singular values are 1. With ``out_channels <= in_channels`` that is
+    :math:`J J^T = I` (GNP, ``gnp`` is true); a convolution that grows has :math:`J^T J = I`
+    instead: an isometry, 1-Lipschitz, but gradients on their way back are projected.
     Source: the paper, section 4.1 (convolutional layers).
 
     Raises:
-        ValueError: more output than input channels; at run time, a map of another size.
+        ValueError: at run time, a map of another size.
     """
 
     def __init__(
         self, in_channels: int, out_channels: int, map_size: tuple[int, int], bias: bool = True
     ) -> None:
         super().__init__()
-        refuse_growth("channels", in_channels, out_channels)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.transform = CircularTransform(map_size)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+
+    @property
+    def gnp(self) -> bool:
+        """Whether J J^T = I is promised; a growing convolution promises J^T J = I alone."""
+        return self.out_channels <= self.in_channels
 
     @abstractmethod
     def spectrum(self) -> Spectrum:
@@ -46,8 +52,8 @@ class OrthogonalConv2d(nn.Module, ABC):
     def freeze(self) -> CircularConvolution:
         """The deployed layer: plain blocks, each polished in float64."""
         spectrum = self.spectrum()
-        real = polish(spectrum.real.detach())
-        pairs = polish(spectrum.complex_pairs().detach())
+        real = polish_either_way(spectrum.real.detach())
+        pairs = polish_either_way(spectrum.complex_pairs().detach())
         bias = torch.zeros(self.out_channels) if self.bias is None else self.bias.detach()
         return CircularConvolution(
             *from_complex(real, pairs),

@@ -29,6 +29,11 @@ class OrthogonalLinear(nn.Module, ABC):
         self.raw = nn.Parameter(nn.init.orthogonal_(torch.empty(out_features, in_features)))
         self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
 
+    @property
+    def gnp(self) -> bool:
+        """Whether J J^T = I is promised."""
+        return True
+
     @abstractmethod
     def weight(self) -> Float[Tensor, "out in"]:
         """The orthogonal weight, differentiable in the layer's parameters."""

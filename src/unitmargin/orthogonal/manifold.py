@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from unitmargin.fourier import Spectrum, from_complex
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.orthogonal.linear import OrthogonalLinear, refuse_growth
 
 
 class ManifoldLinear(OrthogonalLinear):
@@ -35,6 +35,7 @@ class ManifoldConv2d(OrthogonalConv2d):
     def __init__(
         self, in_channels: int, out_channels: int, map_size: tuple[int, int], bias: bool = True
     ) -> None:
+        refuse_growth("channels", in_channels, out_channels)
         super().__init__(in_channels, out_channels, map_size, bias)
         deviation = INITIAL_SCALE / in_channels**0.5
         shape = (out_channels, in_channels)
@@ -66,7 +67,11 @@ def manifold_conv(
     On a map no larger than the kernel every frequency is free, so both describe the same
     convolutions; there the matrices are large (768 channels at 2 x 2) and the Cayley transform is
     what costs. On larger maps the local kernel is a useful prior and the transform is cheap.
+
+    Raises:
+        ValueError: more output than input channels.
     """
+    refuse_growth("channels", in_channels, out_channels)
     if max(map_size) <= kernel_size:
         return ManifoldConv2d(in_channels, out_channels, map_size, bias)
     return CayleyConv2d(in_channels, out_channels, kernel_size, map_size, bias)

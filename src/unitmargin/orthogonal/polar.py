@@ -68,6 +68,14 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     return q.to(raw.dtype)
 
 
+def polish_either_way(
+    weight: Inexact[Tensor, "*stack rows columns"],
+) -> Inexact[Tensor, "*stack rows columns"]:
+    """:func:`polish` to orthonormal rows, or to orthonormal columns where there are fewer."""
+    rows, columns = weight.shape[-2:]
+    return polish(weight) if rows <= columns else polish(weight.mH).mH
+
+
 def polish(
     weight: Inexact[Tensor, "*stack rows columns"],
 ) -> Inexact[Tensor, "*stack rows columns"]:

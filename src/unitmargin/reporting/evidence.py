@@ -48,9 +48,15 @@ class Evidence:
     verified_samples: int
     searches: list[Search]
 
-    def check(self, name: str) -> float:
-        """The value that ``verify`` measured under this name."""
-        return float(next(check["value"] for check in self.checks if check["name"] == name))
+    def check(self, name: str) -> float | None:
+        """The value that ``verify`` measured under this name; None if it was skipped."""
+        value = next(check["value"] for check in self.checks if check["name"] == name)
+        return None if value is None else float(value)
+
+    @property
+    def signed_distance(self) -> bool:
+        """Whether unit gradients were promised, and so checked."""
+        return self.check("unit_gradient") is not None
 
 
 REQUIRED_CHECKS = ("orthogonality", "upd", "unit_gradient")

@@ -36,6 +36,7 @@ def summarize(evidence: Evidence, exhibits: Sequence[Exhibit]) -> dict[str, Any]
     return {
         **_identity(evidence),
         **_accuracy(evidence),
+        "signed_distance": evidence.signed_distance,
         "unit_gradient_error": finite(evidence.check("unit_gradient")),
         "upd_error": finite(evidence.check("upd")),
         "orthogonality_error": finite(evidence.check("orthogonality")),
@@ -62,9 +63,9 @@ def gradient_norms(evidence: Evidence) -> Float[Tensor, "batch pairs"]:
     return pair_gradient_norms(evidence.frozen.in_float64(), inputs.double())
 
 
-def finite(value: float) -> float | None:
-    """The value, or None for NaN and infinity, which JSON does not have."""
-    return float(value) if math.isfinite(value) else None
+def finite(value: float | None) -> float | None:
+    """The value, or None for none, NaN and infinity, which JSON does not have."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _identity(evidence: Evidence) -> dict[str, Any]:

@@ -15,6 +15,9 @@ CHECKS = {
     "orthogonality": ("Every singular value of every layer is 1", "≤"),
     "upd": ("The head's rows are 1 apart, pair by pair", "≤"),
     "unit_gradient": ("The gradient between any two logits has norm 1", "≤"),
+    "orthonormal_head": ("The head's rows are orthonormal", "≤"),
+    "unit_rows": ("The head's rows have norm 1", "≤"),
+    "lipschitz": ("No layer that only promises to be 1-Lipschitz has a norm above 1", "≤"),
     "closed_form_outside_radius": (
         "Every closed-form adversarial point lies outside its radius (ratio)",
         "≥",
@@ -57,7 +60,21 @@ PROMISES = (
 )
 """Key, title, sentence, and what is measured."""
 
-CLOSED_FORM = "closed_form_outside_radius"
+LOWER_BOUND = (
+    "Lower bounds",
+    "This network is 1-Lipschitz and not a signed distance classifier: gradients may shrink on "
+    "their way, so a certified radius is a lower bound of the distance and no more.",
+    "Smallest distance / radius of a point that a solver found",
+)
+"""The promise of a network in place of unit gradients, and what is measured."""
+
+ISOMETRIES = (
+    "No layer stretches a gradient: every singular value is one, of layers that grow for distances "
+    "alone; residuals combine two paths with weights that add up to one."
+)
+"""What orthogonal layers promise where some grow or stand inside a residual."""
+
+CLOSED_FORM, SOLVERS = "closed_form_outside_radius", "solvers_outside_radius"
 NOTHING = "none"
 
 SMALLEST_FIXED = 1e-3
@@ -175,13 +192,16 @@ def tiles(run: dict[str, Any], headline: float) -> list[dict[str, str]]:
             "Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"
         ),
         _tile("Median certified radius", radius, f"of the right predictions; mean {mean}"),
-        _tile(
-            "Unit-gradient error",
-            scientific(run["unit_gradient_error"]),
-            "largest deviation from norm 1",
-        ),
+        _tile(*_gradient_tile(run)),
         _tile("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),
     ]
+
+
+def _gradient_tile(run: dict[str, Any]) -> tuple[str, str, str]:
+    if not run["signed_distance"]:
+        return "Certificates", "lower bounds", "not a signed distance classifier"
+    error = scientific(run["unit_gradient_error"])
+    return "Unit-gradient error", error, "largest deviation from norm 1"
 
 
 def _tile(name: str, value: str, note: str) -> dict[str, str]:
@@ -190,16 +210,20 @@ def _tile(name: str, value: str, note: str) -> dict[str, str]:
 
 def promises(run: dict[str, Any]) -> list[dict[str, str]]:
     """The promises: title, sentence, what was measured, and its value."""
-    ratio = next((row["value"] for row in run["checks"] if row["name"] == CLOSED_FORM), None)
+    measured = {row["name"]: row["value"] for row in run["checks"]}
     values = {
-        "ratio": ratio,
+        "ratio": measured.get(CLOSED_FORM),
         "unit_gradient": run["unit_gradient_error"],
         "upd": run["upd_error"],
         "orthogonality": run["orthogonality_error"],
     }
+    rows = [(title, sentence, measure, values[key]) for key, title, sentence, measure in PROMISES]
+    if not run["signed_distance"]:
+        bound, orthogonal = (*LOWER_BOUND, measured.get(SOLVERS)), rows[-1]
+        rows = [bound, (orthogonal[0], ISOMETRIES, *orthogonal[2:])]
     return [
-        {"title": title, "sentence": sentence, "measure": measure, "value": scientific(values[key])}
-        for key, title, sentence, measure in PROMISES
+        {"title": title, "sentence": sentence, "measure": measure, "value": scientific(value)}
+        for title, sentence, measure, value in rows
     ]
 
 
@@ -220,8 +244,12 @@ def check_rows(run: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for check in run["checks"]:
         title, sign = CHECKS.get(check["name"], (check["name"].replace("_", " "), ""))
-        bound = f"{sign} {scientific(check['bound'])}".strip()
-        rows.append(check | {"title": title, "value": scientific(check["value"]), "bound": bound})
+        skipped = check.get("skipped", "")
+        bound = "" if skipped else f"{sign} {scientific(check['bound'])}".strip()
+        result = "skipped" if skipped else "passed" if check["passed"] else "failed"
+        value = "" if skipped else scientific(check["value"])
+        words = {"title": title, "value": value, "bound": bound, "result": result}
+        rows.append(check | words | {"detail": check["detail"] or skipped})
     return rows
 
 

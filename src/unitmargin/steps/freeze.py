@@ -1,20 +1,21 @@
 """Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
 
-import copy
 from collections.abc import Sequence
-from typing import Any
 
 import torch
-from torch import nn
 
 from unitmargin.checkpoint import read_weights
 from unitmargin.checks import audit
-from unitmargin.fixed import FixedLayer
 from unitmargin.frozen import FrozenNetwork, save
-from unitmargin.models import Classifier
+from unitmargin.models import Classifier, frozen_layer
+from unitmargin.promises import head_promise
 from unitmargin.runs import RunFolder, open_dataset, open_model
 
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
+
+
+HEAD_FACTS = {"upd": "upd_error", "orthonormal": "head_error", "unit_rows": "row_norm_error"}
+"""Promise of a head to the name under which its measured deviation is recorded."""
 
 
 def freeze(
@@ -22,17 +23,17 @@ def freeze(
 ) -> FrozenNetwork:
     r"""Turn a trained classifier into a plain network: no parametrisation, no inner iteration.
 
-    Every orthogonal weight is polished in float64 until :math:`W W^T = I` to 1e-13, the head is
-    projected on the UPD set, then all is rounded to ``dtype``; only then are the deviations
-    measured and stored in ``facts``.
+    Every orthogonal weight is polished in float64 until :math:`W W^T = I` to 1e-13 (:math:`W^T W`
+    where it grows), a UPD head is projected on the UPD set, then all is rounded to ``dtype``; only
+    then are the deviations measured and stored in ``facts``.
 
     Args:
         model: left untouched, mode and device included.
         dtype: float32 or float64.
         classes: names, one a class; default: the class numbers.
 
-    Guarantee: in float32, singular values of every layer in 1 +- 3e-7 and pair distances of the
-    head in 1 +- 3e-7.
+    Guarantee: in float32, singular values of every layer in 1 +- 3e-7 and the deviation of the head
+    from its promise (pair distances, for UPD) at most 3e-7.
 
     Raises:
         ValueError: another dtype, or a weight too far from orthogonal to polish.
@@ -46,22 +47,17 @@ def freeze(
     """
     if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
-    layers = [_plain(layer).to(dtype) for _, layer in model.layers()]
-    frozen = FrozenNetwork(layers, model.in_shape, classes).to(dtype)
+    layers = [frozen_layer(layer).to(dtype) for _, layer in model.layers()]
+    facts = {"head": head_promise(model)}
+    frozen = FrozenNetwork(layers, model.in_shape, classes, facts).to(dtype)
     figures = audit(frozen)
     frozen.facts |= {
         "dtype": str(dtype).removeprefix("torch."),
         "orthogonality_error": figures.orthogonality_error,
-        "upd_error": figures.upd_error,
+        HEAD_FACTS[figures.head]: figures.head_error,
         "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
     }
     return frozen
-
-
-def _plain(layer: nn.Module) -> FixedLayer:
-    frozen: Any = layer if isinstance(layer, FixedLayer) else layer.freeze()  # type: ignore[operator]
-    assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
-    return copy.deepcopy(frozen)  # a float64 layer may hand out its own parameters
 
 
 def freeze_run(folder: RunFolder) -> str:
@@ -76,8 +72,10 @@ def freeze_run(folder: RunFolder) -> str:
     frozen.facts |= origin
     save(frozen, folder.model_file)
     facts = frozen.facts
+    head = HEAD_FACTS[facts["head"]]
+    name = head.replace("upd", "UPD").replace("_", " ")
     return (
-        f"freeze: orthogonality error {facts['orthogonality_error']:.1e}, UPD error "
-        f"{facts['upd_error']:.1e}, {len(frozen.layers)} layers "
+        f"freeze: orthogonality error {facts['orthogonality_error']:.1e}, {name} "
+        f"{facts[head]:.1e}, {len(frozen.layers)} layers "
         f"-> {folder.model_file}"
     )

@@ -81,6 +81,7 @@ def _content(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Any]:
         "promises": wording.promises(summary),
         "accuracy": wording.accuracy_rows(summary),
         "checks": wording.check_rows(summary),
+        "tried": sum(not check.get("skipped") for check in summary["checks"]),
         "layers": wording.layer_rows(summary),
         "tightness": wording.tightness(summary),
         "solver_rows": distances.solver_rows(summary),

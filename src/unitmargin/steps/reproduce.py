@@ -1,40 +1,162 @@
-"""Reproduce: a table of the paper from the run folders at hand, as Markdown and LaTeX."""
+"""Reproduce: train what is missing for a table or figure of the paper, and write it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unitmargin.runs import RunFolder, write_text
-from unitmargin.tables import TABLES, to_latex, to_markdown
+from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
+from unitmargin.recipe import Recipe, embedded_recipe, read_recipe
+from unitmargin.runs import RunError, RunFolder, write_aside, write_text
 
-RUNS = Path("runs")
+ALL = "all"
+"""The target that stands for every one."""
+
+RESOLUTION = 150
+"""Dots an inch of the PNG files."""
 
 
-def reproduce(target: str, runs: Sequence[Path], out: Path) -> str:
-    """Write ``out/TARGET.md`` and ``out/TARGET.tex``; rows without a run say so.
+@dataclass(frozen=True)
+class Budget:
+    """What a reproduction changes in the recipes of the paper's rows.
 
-    Args:
-        target: a name of ``TABLES``.
-        runs: verified run folders; none: every verified folder in ``runs/``.
-        out: folder of the two files.
+    Attributes:
+        data: file or folder of the data set.
+        epochs: instead of the recipe's.
+        limit: at most this many training and test samples.
+        seeds: one training a seed and row.
+        samples: how many test samples are attacked.
+    """
+
+    data: Path | None = None
+    epochs: int | None = None
+    limit: int | None = None
+    seeds: tuple[int, ...] = (0,)
+    samples: int | None = None
+
+    def recipes(self, name: str) -> list[Recipe]:
+        """The recipe of that name, changed, once a seed."""
+        recipe = read_recipe(embedded_recipe(name))
+        changed = replace(
+            recipe,
+            data=replace(
+                recipe.data,
+                path=recipe.data.path if self.data is None else str(self.data.resolve()),
+                limit=recipe.data.limit if self.limit is None else self.limit,
+            ),
+            training=replace(
+                recipe.training,
+                epochs=recipe.training.epochs if self.epochs is None else self.epochs,
+            ),
+            verify_samples=recipe.verify_samples if self.samples is None else self.samples,
+        )
+        return [
+            replace(changed, training=replace(changed.training, seed=seed)) for seed in self.seeds
+        ]
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """The other verbs, which this one calls for each row.
+
+    Attributes:
+        train: a recipe into its folder.
+        certify: freezes and certifies a trained folder.
+        verify: attacks a certified folder.
+    """
+
+    train: Callable[[Recipe, RunFolder], None]
+    certify: Callable[[RunFolder], None]
+    verify: Callable[[RunFolder], None]
+
+
+def known_targets(target: str) -> dict[str, Target]:
+    """The targets of that name.
 
     Raises:
         ValueError: an unknown target.
-        RunError: a folder was not verified.
     """
-    if target not in TABLES:
-        raise ValueError(f"target must be one of {', '.join(TABLES)}, got {target!r}; choose one")
-    folders = [RunFolder(path) for path in runs] or verified_folders(RUNS)
-    tables = TABLES[target](folders)
-    markdown, latex = out / f"{target}.md", out / f"{target}.tex"
-    title = f"# {target}\n\n"
-    write_text(markdown, title + "\n".join(to_markdown(table) for table in tables))
+    if target not in (ALL, *TARGETS):
+        names = ", ".join((*TARGETS, ALL))
+        raise ValueError(f"target must be one of {names}, got {target!r}; choose one")
+    return TARGETS if target == ALL else {target: TARGETS[target]}
+
+
+def train_rows(targets: Sequence[Target], budget: Budget, out: Path, verbs: Verbs) -> list[Path]:
+    """Train every row of the targets that is not trained yet; the folders of all of them."""
+    folders = []
+    for name in dict.fromkeys(name for target in targets for name in target.recipes):
+        for recipe in budget.recipes(name):
+            folder = RunFolder(out / f"{recipe.name}-seed{recipe.training.seed}")
+            verbs.train(recipe, folder)
+            folders.append(folder.path)
+    return folders
+
+
+def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Verbs) -> None:
+    """Certify what is not certified yet, and attack what a target wants attacked."""
+    attacked = {
+        read_recipe(embedded_recipe(name)).name
+        for target in targets
+        if target.searches
+        for name in target.recipes
+    }
+    for folder in map(RunFolder, folders):
+        if not folder.certificates_file.is_file():
+            verbs.certify(folder)
+        if folder.recipe().name in attacked and not folder.solvers_file.is_file():
+            verbs.verify(folder)
+
+
+def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
+    """Write TARGET.md, TARGET.tex and the figures of one or all targets; rows without a run say so.
+
+    Args:
+        target: a name of ``TARGETS``, or all.
+        runs: run folders.
+        out: folder of the files.
+
+    Raises:
+        ValueError: an unknown target.
+        RunError: a folder was not certified, or not verified where the target needs it.
+    """
+    lines = []
+    folders = [RunFolder(path) for path in runs]
+    for folder in folders:
+        if not folder.recipe_file.is_file():
+            raise RunError(f"{folder.path} is no run folder; run `unitmargin run RECIPE` first")
+    for name, chosen in known_targets(target).items():
+        usable = [folder for folder in folders if _usable(folder, chosen, target)]
+        written = write_output(name, chosen.write(usable), out)
+        counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
+        lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")
+    return "\n".join(lines)
+
+
+def _usable(folder: RunFolder, chosen: Target, target: str) -> bool:
+    """Under ``all``, runs that were made for another target alone are left out."""
+    return target != ALL or not chosen.searches or folder.solvers_file.is_file()
+
+
+def write_output(name: str, output: Output, out: Path) -> list[Path]:
+    """The files of one target: Markdown, LaTeX, and each figure as PNG and PDF."""
+    markdown, latex = out / f"{name}.md", out / f"{name}.tex"
+    pictures = []
+    sections = [to_markdown(table) for table in output.tables]
+    for label, (figure, caption) in output.figures.items():
+        for suffix in ("png", "pdf"):
+            file = out / f"{label}.{suffix}"
+            with write_aside(file) as aside:
+                figure.savefig(aside, format=suffix, dpi=RESOLUTION)
+            pictures.append(file)
+        sections.append(f"## {label}\n\n![{label}]({label}.png)\n\n{caption}\n")
+    write_text(markdown, f"# {name}\n\n" + "\n".join(sections))
     needs = "% Needs \\usepackage{booktabs,graphicx}.\n"
-    write_text(latex, needs + "\n".join(to_latex(table) for table in tables))
-    counted = f"{len(folders)} run{'' if len(folders) == 1 else 's'}"
-    return f"reproduce: {target} from {counted} -> {markdown}, {latex}"
+    write_text(latex, needs + "\n".join(to_latex(table) for table in output.tables))
+    return [markdown, latex, *pictures]
 
 
-def verified_folders(parent: Path) -> list[RunFolder]:
-    """Run folders in a folder that hold the solvers' answers, by name."""
-    found = [RunFolder(path) for path in sorted(parent.glob("*"))]
-    return [folder for folder in found if folder.solvers_file.is_file()]
+def seeds_of(count: int) -> tuple[int, ...]:
+    """The seeds 0, 1, ... of that many trainings."""
+    if count < 1:
+        raise ValueError(f"seeds must be at least 1, got {count}; the paper has 4")
+    return tuple(range(count))

@@ -1,6 +1,5 @@
 """Train: recipe to weights.safetensors and history.csv, resumable after every epoch."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -11,15 +10,14 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from unitmargin.checkpoint import Checkpoint, read_checkpoint, write_checkpoint, write_weights
-from unitmargin.checks import audit_layer
-from unitmargin.data import Samples, as_samples, random_crop_flip
-from unitmargin.losses import build_loss, margins
+from unitmargin.certificates import certificate_from_logits
+from unitmargin.checkpoint import write_weights
+from unitmargin.data import Samples, as_samples
+from unitmargin.losses import margins
 from unitmargin.models import Classifier
-from unitmargin.optim import build_optimizers
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
-from unitmargin.precision import check_precision, training_precision
-from unitmargin.processes import Processes, join_processes
+from unitmargin.processes import join_processes
+from unitmargin.promises import audit_layer
 from unitmargin.recipe import Recipe, TrainingOptions
 from unitmargin.runs import (
     HEADLINE_EPSILON,
@@ -29,6 +27,7 @@ from unitmargin.runs import (
     provenance,
     write_csv,
 )
+from unitmargin.trainer import Trainer
 
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: the weights are orthogonalised once a batch, so larger
@@ -63,29 +62,6 @@ class TrainResult:
 
     model: Classifier
     history: tuple[EpochRecord, ...]
-
-
-def schedule_factor(name: str, progress: float) -> float:
-    """Factor on the learning rate at ``progress`` in [0, 1].
-
-    ``halving`` is the paper's (x 0.5 at 1/3 and 2/3), ``one_cycle`` a linear warm-up over 30 %
-    then a cosine to zero, ``linear`` a straight line to zero.
-
-    Example:
-        >>> [schedule_factor("halving", p) for p in (0.0, 0.5, 0.9)]
-        [1.0, 0.5, 0.25]
-    """
-    factors = {
-        "halving": 0.5 ** math.floor(min(3.0 * progress + 1e-9, 2.0)),
-        "one_cycle": progress / 0.3
-        if progress < 0.3
-        else 0.5 + 0.5 * math.cos(math.pi * (progress - 0.3) / 0.7),
-        "linear": 1.0 - progress,
-        "constant": 1.0,
-    }
-    if name not in factors:
-        raise ValueError(f"schedule must be one of {', '.join(factors)}, got {name!r}; choose one")
-    return factors[name]
 
 
 def train(
@@ -129,11 +105,11 @@ def train(
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
     model.to(place)
-    trainer = _Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
+    trainer = Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
     test = as_samples(test_data).to(place)
     state = trainer.restore(Path(checkpoint)) if checkpoint else []
     history = [EpochRecord(**row) for row in state]
-    for epoch in range(len(history), options.epochs):
+    for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
         loss, rate = trainer.epoch(epoch)
         clean, certified = evaluate(model, test)
@@ -141,7 +117,7 @@ def train(
         seconds = time.perf_counter() - started
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
-            tqdm.write(history[-1].line(options.epochs))
+            tqdm.write(history[-1].line(trainer.epochs))
         if after_epoch and processes.first:
             after_epoch(history)
         if checkpoint and processes.first:
@@ -160,108 +136,33 @@ def _changed(options: TrainingOptions, changes: dict[str, Any]) -> TrainingOptio
     return replace(options, **changes)
 
 
-class _Trainer:
-    """The state of a training run: model, optimiser, options; one method an epoch."""
-
-    def __init__(
-        self,
-        model: Classifier,
-        samples: Samples,
-        options: TrainingOptions,
-        processes: Processes,
-        quiet: bool,
-    ) -> None:
-        self.model, self.samples, self.options = model, samples, options
-        self.processes, self.quiet = processes, quiet
-        self.device = samples.inputs.device
-        self.network = processes.wrap(model)
-        self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
-        self.optimizers = build_optimizers(model, options.learning_rate, options.manifold_rate)
-        self.steps = math.ceil(len(samples) / options.batch_size)
-        schedule_factor(options.schedule, 0.0)
-        check_precision(options.precision, model)
-
-    def epoch(self, epoch: int) -> tuple[float, float]:
-        """One pass over the samples; mean loss and last learning rate.
-
-        Order and augmentation depend on seed and epoch alone, which makes resuming exact.
-        """
-        generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + epoch)
-        order = torch.randperm(len(self.samples), generator=generator)
-        total = torch.zeros((), dtype=torch.float64, device=self.device)
-        batches = order.split(self.options.batch_size)
-        bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet)
-        self.model.train()
-        for step, index in enumerate(bar):
-            progress = (epoch + step / self.steps) / self.options.epochs
-            try:
-                total += self._step(index.to(self.device), generator, progress) * len(index)
-            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
-                raise FloatingPointError(
-                    f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
-                    f"({error}); lower the learning rate"
-                ) from error
-        mean = self.processes.average(total) / len(self.samples)
-        if not math.isfinite(mean):
-            raise FloatingPointError(
-                f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
-                "learning rate"
-            )
-        return mean, self.optimizers[0].param_groups[0]["lr"]
-
-    def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
-        inputs, labels = self.samples.batch(index)
-        if self.options.crop or self.options.flip:
-            inputs = random_crop_flip(inputs, self.options.crop, self.options.flip, generator)
-        own = self.processes.share(torch.arange(len(index), device=self.device))
-        factor = schedule_factor(self.options.schedule, progress)
-        with training_precision(self.options.precision, self.device):
-            loss = self.loss(self.network(inputs[own]), labels[own])
-            loss = loss * self.processes.weight(len(index), len(own))
-            loss.backward()
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = group["initial_lr"] * factor
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
-
-    def save(self, path: Path, history: list[dict[str, Any]]) -> None:
-        write_checkpoint(path, Checkpoint(self.model, self.optimizers, self.options, history))
-
-    def restore(self, path: Path) -> list[dict[str, Any]]:
-        if not path.is_file():
-            return []
-        return read_checkpoint(path, self.model, self.optimizers, self.options)
-
-
 @torch.no_grad()
 def evaluate(model: Classifier, samples: Samples) -> tuple[float, float]:
     """Clean accuracy, and the share of samples right with a radius above 36/255.
 
-    The radius here is the margin over the nominal constant (that of the input normalisation); the
-    certificates of the frozen network use measured constants.
+    Radii here divide by the row distances of the head and the constant of the input normalisation
+    and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
+    measured constants for every layer.
     """
     model.eval()
-    needed = HEADLINE_EPSILON * model.normalize.norm()
+    rows = model.head.weight().double()
+    constants = torch.cdist(rows, rows) * model.normalize.norm()
     right, certified = 0, 0
     for start in range(0, len(samples), EVALUATION_BATCH):
         inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH))
-        margin = margins(model(inputs), labels)
-        right += int((margin > 0).sum())
-        certified += int((margin > needed).sum())
+        logits = model(inputs)
+        positive = margins(logits, labels) > 0
+        radius = certificate_from_logits(logits, constants).radius
+        right += int(positive.sum())
+        certified += int((positive & (radius > HEADLINE_EPSILON)).sum())
     return right / len(samples), certified / len(samples)
 
 
 def orthogonality_error(model: Classifier) -> float:
-    """Largest deviation from 1 of a singular value of any orthogonal layer, as used in forward."""
-    layers = [
-        (name, layer)
-        for name, layer in model.layers()
-        if isinstance(layer, OrthogonalLinear | OrthogonalConv2d)
-    ]
-    rows = [audit_layer(name, layer) for name, layer in layers]
-    return max((max(1.0 - row.smallest, row.largest - 1.0) for row in rows), default=0.0)
+    """Largest deviation from 1 of a singular value of any orthogonal layer, as it is evaluated."""
+    trained = OrthogonalLinear | OrthogonalConv2d
+    layers = [layer for layer in model.features.modules() if isinstance(layer, trained)]
+    return max((audit_layer("", layer).deviation for layer in layers), default=0.0)
 
 
 def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
@@ -270,9 +171,35 @@ def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
     write_csv(folder.history_file, names, [list(asdict(record).values()) for record in history])
 
 
-def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
-    """Train a recipe into its folder, or go on where an interrupted run stopped."""
+def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
+    """How many steps of a recipe take about that long, at least one; a few are made and timed.
+
+    The evaluation after each epoch comes on top.
+    """
+    processes, place = join_processes(device)
+    dataset = open_dataset(recipe)
+    model = open_model(recipe, dataset).to(place)
+    samples = dataset.train.to(place)
+    trainer = Trainer(model, samples, recipe.training, processes, quiet=True)
+    seconds = torch.tensor(trainer.seconds_per_step(), dtype=torch.float64, device=place)
+    return max(1, int(60.0 * minutes / processes.average(seconds)))
+
+
+def train_run(
+    recipe: Recipe, folder: RunFolder, device: str = "cpu", minutes: float | None = None
+) -> str:
+    """Train a recipe into its folder, or go on where an interrupted run stopped.
+
+    With ``minutes`` the training has as many steps as take about that long, however many epochs
+    they are; a run that was begun keeps the number it has.
+    """
     processes, _ = join_processes(device)
+    if minutes is not None:
+        if not minutes > 0:
+            raise ValueError(f"minutes must be positive, got {minutes}; leave it out for epochs")
+        begun = folder.recipe_file.is_file()
+        steps = folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
+        recipe = replace(recipe, training=replace(recipe.training, steps=steps))
     if processes.first:
         folder.start(recipe)
     if folder.weights_file.is_file():
@@ -293,7 +220,8 @@ def train_run(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> str:
         folder.checkpoint_file.unlink(missing_ok=True)
     processes.wait()
     last = result.history[-1]
+    length = f"{recipe.training.steps} steps" if recipe.training.steps else f"{last.epoch} epochs"
     return (
-        f"train: {last.epoch} epochs, clean {last.clean_accuracy:.4f}, certified@36/255 "
+        f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
         f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
     )

@@ -8,15 +8,11 @@ from typing import Any, Literal
 import torch
 
 from unitmargin.certificates import certify, closest_adversarial
-from unitmargin.checks import (
-    ORTHOGONALITY_TOLERANCE,
-    UNIT_GRADIENT_TOLERANCE,
-    UPD_TOLERANCE,
-    audit,
-)
+from unitmargin.checks import UNIT_GRADIENT_TOLERANCE, UPD_TOLERANCE, Audit, audit
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.promises import HEAD_CHECKS, LIPSCHITZ_TOLERANCE, ORTHOGONALITY_TOLERANCE
 from unitmargin.rounding_attack import near_boundary, rounding_attack
 from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
 from unitmargin.solver_rows import write_searches
@@ -35,6 +31,8 @@ DEFAULT_SOLVERS = ("sphere_tracing",)
 UNIT_BOX = (0.0, 1.0)
 """Where pixels live; the box of the paper's tables."""
 
+CLOSED_FORM = "closed_form_outside_radius"
+
 BoxChoice = Literal["auto", "off", "only"]
 
 
@@ -46,13 +44,18 @@ network is linear up to the boundary, so that rounding alone decides."""
 
 @dataclass(frozen=True)
 class Check:
-    """One promise, what was measured, and whether it held."""
+    """One promise, what was measured, and whether it held.
+
+    A check of what the network does not promise is skipped: ``skipped`` says why, and there is no
+    value.
+    """
 
     name: str
     passed: bool
-    value: float
-    bound: float
+    value: float | None
+    bound: float | None
     detail: str
+    skipped: str = ""
 
 
 def verify(
@@ -72,13 +75,32 @@ def verify(
     figures = audit(wide, inputs.double())
     checks = [
         _at_most("orthogonality", figures.orthogonality_error, ORTHOGONALITY_TOLERANCE),
-        _at_most("upd", figures.upd_error, UPD_TOLERANCE),
-        _at_most("unit_gradient", figures.unit_gradient_error, UNIT_GRADIENT_TOLERANCE),
-        check_closed_form(frozen, inputs),
+        _at_most(HEAD_CHECKS[figures.head], figures.head_error, UPD_TOLERANCE),
     ]
+    if figures.signed_distance:
+        unit = _at_most("unit_gradient", figures.unit_gradient_error, UNIT_GRADIENT_TOLERANCE)
+        checks += [unit, check_closed_form(frozen, inputs)]
+    else:
+        checks += _lower_bound_checks(figures)
     if stored is not None:
         checks.append(check_stored(frozen, inputs, stored))
     return checks
+
+
+def _lower_bound_checks(figures: Audit) -> list[Check]:
+    """What is left to check of a network that is 1-Lipschitz and no more."""
+    checks = [_at_most("lipschitz", figures.lipschitz_error, LIPSCHITZ_TOLERANCE)]
+    if figures.head != "upd":
+        checks.append(_skip("upd", f"the head promises {figures.head.replace('_', ' ')}"))
+    layers = sorted({row.kind for row in figures.layers if not row.gnp and row.promise != "1/std"})
+    reason = "not a signed distance classifier: " + (
+        f"{', '.join(layers)} not GNP" if layers else "no UPD head"
+    )
+    return [*checks, _skip("unit_gradient", reason), _skip(CLOSED_FORM, reason)]
+
+
+def _skip(name: str, reason: str) -> Check:
+    return Check(name, True, None, None, "", reason)
 
 
 def _at_most(name: str, value: float, bound: float) -> Check:
@@ -104,7 +126,7 @@ def check_closed_form(frozen: FrozenNetwork, inputs: torch.Tensor) -> Check:
             f"sample {worst}: a point at distance {float(found.flipped_distance[worst]):.9f} has "
             f"another label, inside the certified radius {float(certificate.radius[worst]):.9f}"
         )
-    return Check("closed_form_outside_radius", value >= 1.0, value, 1.0, detail)
+    return Check(CLOSED_FORM, value >= 1.0, value, 1.0, detail)
 
 
 def check_stored(
@@ -265,8 +287,13 @@ def _message(folder: RunFolder, checks: list[Check], searches: list[Search], sam
         )
     failed = [check for check in checks if not check.passed]
     lines += [f"verify: FAILED {check.name}: {check.detail}" for check in failed]
+    skipped = [check for check in checks if check.skipped]
+    if skipped:
+        names = ", ".join(check.name for check in skipped)
+        lines.append(f"verify: skipped {names}: {skipped[-1].skipped}")
+    tried = len(checks) - len(skipped)
     lines.append(
-        f"verify: {len(checks) - len(failed)} of {len(checks)} checks passed on {samples} samples "
+        f"verify: {tried - len(failed)} of {tried} checks passed on {samples} samples "
         f"-> {folder.checks_file}"
     )
     return "\n".join(lines)

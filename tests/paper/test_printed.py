@@ -2,7 +2,7 @@
 
 import pytest
 
-from unitmargin.tables.paper import printed_rows
+from unitmargin.paper.printed import printed_rows
 
 
 def key(row: dict[str, object]) -> tuple[object, ...]:
@@ -39,5 +39,25 @@ def test_rows_printed_in_the_text() -> None:
 
 
 def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="label must be one of tab:dist-table"):
+    with pytest.raises(ValueError, match="label must be one of tab:accuracy"):
         printed_rows("tab:none")
+
+
+@pytest.mark.parametrize(
+    ("label", "sides"), [("tab:accuracy", [32] * 24), ("tab:accuracy-input-size", [64, 128, 256])]
+)
+def test_accuracy_rows(label: str, sides: list[int]) -> None:
+    rows = printed_rows(label)
+    assert sorted({row["side"] for row in rows}) == sorted(set(sides))
+    assert len({(row["model"], row["input"], row["side"]) for row in rows}) == len(rows)
+    assert sum(row["input"] == "raw" for row in rows) == len(rows) / 2
+    assert all(0 < row["spread"] < 1 and 60 < row["mean"] < 80 for row in rows)
+
+
+def test_accuracy_rows_printed_in_the_text() -> None:
+    """Three rows copied by hand from the paper."""
+    rows = {(row["model"], row["input"], row["side"]): row for row in printed_rows("tab:accuracy")}
+    assert rows["LipConvNet5+Abs", "raw", 32]["mean"] == 65.5
+    assert rows["UGNN+MaxMin+updU", "norm", 32]["spread"] == 0.38
+    large = printed_rows("tab:accuracy-input-size")[-1]
+    assert (large["model"], large["side"], large["mean"]) == ("UGNN+MaxMin+updU", 256, 78.5)

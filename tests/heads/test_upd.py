@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unitmargin.checks import upd_error
 from unitmargin.heads import (
-    HEADS,
+    UPD_HEADS,
     BoundedUPD,
     LbfgsUPD,
     SimplexUPD,
@@ -104,7 +104,7 @@ def test_the_simplex_is_regular_and_centred(classes: int) -> None:
 @pytest.mark.parametrize("classes", CLASSES)
 @pytest.mark.parametrize("name", ["bounded", "simplex"])
 def test_pair_distances_are_one(name: str, classes: int) -> None:
-    head = moved(HEADS[name](features_for(classes), classes), 0.01)
+    head = moved(UPD_HEADS[name](features_for(classes), classes), 0.01)
     with torch.no_grad():
         weight = head.weight()
     assert weight.dtype == torch.float32
@@ -117,7 +117,7 @@ def test_pair_distances_are_one(name: str, classes: int) -> None:
 def test_pair_distances_are_one_at_the_start_and_far_from_it(
     name: str, classes: int, deviation: float
 ) -> None:
-    head = moved(HEADS[name](features_for(classes), classes), deviation)
+    head = moved(UPD_HEADS[name](features_for(classes), classes), deviation)
     with torch.no_grad():
         assert upd_error(head.weight()) <= UPD_PROMISE
 
@@ -226,9 +226,9 @@ def test_bounded_rows_have_norm_one_over_root_two() -> None:
     assert (weight @ weight.mT - 0.5 * torch.eye(10)).abs().max() <= UPD_PROMISE
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", UPD_HEADS)
 def test_freezing_centres_the_rows_and_keeps_all_margins(name: str) -> None:
-    head = moved(HEADS[name](12, 5), 0.05).double()
+    head = moved(UPD_HEADS[name](12, 5), 0.05).double()
     with torch.no_grad():
         head.bias += torch.randn(5)
     frozen = head.freeze()
@@ -242,17 +242,17 @@ def test_freezing_centres_the_rows_and_keeps_all_margins(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["simplex", "lbfgs"])
 def test_one_feature_is_enough_for_two_classes(name: str) -> None:
-    assert upd_error(HEADS[name](1, 2).weight()) <= UPD_PROMISE
+    assert upd_error(UPD_HEADS[name](1, 2).weight()) <= UPD_PROMISE
 
 
 @pytest.mark.parametrize(("name", "needed"), [("bounded", 10), ("simplex", 9), ("lbfgs", 9)])
 def test_too_few_features_are_refused(name: str, needed: int) -> None:
-    HEADS[name](needed, 10)
+    UPD_HEADS[name](needed, 10)
     with pytest.raises(ValueError, match=f"at least {needed} features for 10 classes, got"):
-        HEADS[name](needed - 1, 10)
+        UPD_HEADS[name](needed - 1, 10)
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", UPD_HEADS)
 def test_one_class_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="n_classes must be at least 2, got 1"):
-        HEADS[name](8, 1)
+        UPD_HEADS[name](8, 1)

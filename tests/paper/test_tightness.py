@@ -3,17 +3,18 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
+from unitmargin.paper import Table
+from unitmargin.paper.conditions import NOT_RUN
+from unitmargin.paper.tightness import HEADER, tightness_tables
 from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
 from unitmargin.runs import RunError, RunFolder
 from unitmargin.solver_rows import write_searches
 from unitmargin.solvers import Status
-from unitmargin.tables import Table
-from unitmargin.tables.tightness import HEADER, NOT_RUN, paper_name, tightness_tables
 from unitmargin.tightness import Search
 
 CIFAR = Recipe(
@@ -45,6 +46,7 @@ def verified(path: Path, recipe: Recipe) -> RunFolder:
     write_searches(folder.solvers_file, [free, replace(free, box=(0.0, 1.0))])
     content = {"hardware": "a_machine, 1 thread", "torch": "2.13.0", "commit": "abc"}
     folder.checks_file.write_text(json.dumps(content))
+    save_file({"weight": torch.zeros(1)}, folder.weights_file, metadata=content)
     return folder
 
 
@@ -66,7 +68,7 @@ def test_a_run_stands_beside_the_paper(tmp_path: Path) -> None:
                 HEADER,
                 (
                     *("UGNN+Abs+updB", "raw", "", "", "", "0.500 ± 0.000", "2 of 3", "0.500"),
-                    *("mine", "7", "3", "4", "fmn (steps=9)", "a_machine, 1 thread"),
+                    *("mine", "7 of 300", "3", "4", "fmn (steps=9)", "a_machine, 1 thread"),
                 ),
                 strict=True,
             )
@@ -74,6 +76,7 @@ def test_a_run_stands_beside_the_paper(tmp_path: Path) -> None:
     assert len(long) == 36
     (run,) = rows(tables[2])
     assert (run["Run"], run["Head"], run["Commit"]) == ("mine", "bounded", "abc")
+    assert (run["Torch"], run["Hardware"]) == ("2.13.0", "a_machine, 1 thread")
 
 
 def test_other_runs_have_a_table_of_their_own(tmp_path: Path) -> None:
@@ -95,23 +98,3 @@ def test_a_run_that_was_not_verified_names_the_command(tmp_path: Path) -> None:
     folder.start(CIFAR)
     with pytest.raises(RunError, match=rf"run `unitmargin verify {tmp_path}` first"):
         tightness_tables([folder])
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({}, "UGNN+MaxMin+updU"),
-        ({"head": "lbfgs", "activation": "oplu"}, "UGNN+OPLU+updU"),
-        ({"depth": 5, "hidden": [1024, 512]}, "UGNN+MaxMin+updU"),
-        ({"depth": 4}, None),
-        ({"hidden": [512]}, None),
-        ({"kernel_size": 5}, None),
-        ({"activation": "groupsort4"}, None),
-    ],
-)
-def test_networks_of_the_paper_and_others(options: dict[str, Any], name: str | None) -> None:
-    assert paper_name(replace(CIFAR, model=ModelOptions("ugnn", "none", options))) == name
-
-
-def test_other_data_are_no_row_of_the_paper() -> None:
-    assert paper_name(replace(CIFAR, data=DataOptions("cifar100"))) is None

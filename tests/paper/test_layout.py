@@ -4,8 +4,8 @@ import doctest
 
 import pytest
 
-from unitmargin.tables import layout
-from unitmargin.tables.layout import Table, escape, to_latex, to_markdown
+from unitmargin.paper import layout
+from unitmargin.paper.layout import Table, escape, to_latex, to_markdown
 
 TABLE = Table(
     "tab:one",

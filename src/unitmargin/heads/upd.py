@@ -6,13 +6,13 @@ to all logits that changes neither label nor margin. Source: the paper, section 
 """
 
 import math
-from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.layers import Dense
+from unitmargin.heads.head import Head, check_classes
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish
 
@@ -86,7 +86,7 @@ def simplex(classes: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "
     return (points / math.sqrt(2.0)).to(dtype)
 
 
-class UPDHead(nn.Module, ABC):
+class UPDHead(Head):
     r"""Output layer :math:`g(x) = W x + b` with all pair differences of W of norm 1.
 
     A subclass says how ``weight()`` comes from the free matrix ``raw (classes, features)``.
@@ -94,12 +94,12 @@ class UPDHead(nn.Module, ABC):
         ValueError: fewer features than the head needs for its number of classes.
     """
 
+    promise = "upd"
     spare_features = 0
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        if classes < 2:
-            raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")
+        check_classes(classes)
         needed = classes - self.spare_features
         if features < needed:
             raise ValueError(
@@ -111,14 +111,6 @@ class UPDHead(nn.Module, ABC):
         start[: frame.shape[0]] = frame / math.sqrt(2.0)
         self.raw = nn.Parameter(start)
         self.bias = nn.Parameter(torch.zeros(classes))
-
-    @abstractmethod
-    def weight(self) -> Float[Tensor, "c m"]:
-        """The UPD matrix, differentiable in ``raw``; the same in training and evaluation."""
-
-    def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
-        with torch.autocast(x.device.type, enabled=False):
-            return nn.functional.linear(x.to(self.raw.dtype), self.weight(), self.bias)
 
     def freeze(self) -> Dense:
         """The deployed head: the exact projection on the UPD set in float64, rows centred.
@@ -253,10 +245,3 @@ def _two_loop(
     for s, y, rho, alpha in zip(steps, changes, rhos, reversed(alphas), strict=True):
         q = q + s * (alpha - rho * (y * q).sum())
     return q
-
-
-HEADS: dict[str, type[UPDHead]] = {
-    "bounded": BoundedUPD,
-    "simplex": SimplexUPD,
-    "lbfgs": LbfgsUPD,
-}

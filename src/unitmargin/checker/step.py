@@ -1,0 +1,48 @@
+"""What the checker knows of one layer, and the arithmetic that layers share."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from unitmargin.checker.arithmetic import CHUNK, Arithmetic
+from unitmargin.checker.reading import Array
+
+
+class Error(NamedTuple):
+    """Norm of the error made in one layer: ``slope`` times the norm of its computed input, plus
+    ``relative`` times that of its exact output, plus ``constant``."""
+
+    slope: float = 0.0
+    constant: float = 0.0
+    relative: float = 0.0
+
+
+class Step(NamedTuple):
+    """One layer. ``own`` is the error of ``evaluate``, ``deployed`` that of any execution of the
+    profile; numbers met on the way are at most ``growth[0]`` times the input's norm plus
+    ``growth[1]``, and the output at zero has norm ``shift`` at most."""
+
+    evaluate: Callable[[Array], Array]
+    norm: float = 1.0
+    own: Error = Error()
+    deployed: Error = Error()
+    growth: tuple[float, float] = (1.0, 0.0)
+    shift: float = 0.0
+
+
+def product(left: Array, right: Array) -> Array:
+    """``left (..., n) @ right (n, m)`` in sums of at most CHUNK products, added in turn."""
+    total: Array = left[..., :CHUNK] @ right[..., :CHUNK, :]
+    for start in range(CHUNK, left.shape[-1], CHUNK):
+        total += left[..., start : start + CHUNK] @ right[..., start : start + CHUNK, :]
+    return total
+
+
+def lost(operations: int, norm: float, profile: Arithmetic) -> float:
+    """Norm of what underflow may cost: each operation at most the smallest normal number."""
+    return 8.0 * operations * (1.0 + norm) * profile.smallest
+
+
+def rounded(error: Error, norm: float, bias: float, unit: float) -> Error:
+    """The same with one more rounding of each output: unit (S N + b + e)."""
+    slope, constant, _ = error
+    return Error(slope + unit * (norm + slope), constant + unit * (bias + constant))

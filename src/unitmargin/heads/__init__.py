@@ -1,0 +1,33 @@
+"""Family: output layers. A new one is a subclass of ``Head`` and one line here.
+
+Unitary-pair-difference heads make a UGNN; the others are those of 1-Lipschitz networks.
+"""
+
+from collections.abc import Callable
+
+from unitmargin.heads.head import Head as Head
+from unitmargin.heads.plain import BjorckHead, CayleyHead, RowNormalizedHead, SkewHead
+from unitmargin.heads.upd import BoundedUPD as BoundedUPD
+from unitmargin.heads.upd import LbfgsUPD as LbfgsUPD
+from unitmargin.heads.upd import SimplexUPD as SimplexUPD
+from unitmargin.heads.upd import UPDHead as UPDHead
+from unitmargin.heads.upd import lbfgs_projection as lbfgs_projection
+from unitmargin.heads.upd import pair_differences as pair_differences
+from unitmargin.heads.upd import psi as psi
+from unitmargin.heads.upd import psi_gradient as psi_gradient
+from unitmargin.heads.upd import simplex as simplex
+from unitmargin.heads.upd import squared_distances as squared_distances
+
+UPD_HEADS: dict[str, type[UPDHead]] = {
+    "bounded": BoundedUPD,
+    "simplex": SimplexUPD,
+    "lbfgs": LbfgsUPD,
+}
+
+HEADS: dict[str, Callable[[int, int], Head]] = {
+    **UPD_HEADS,
+    "bjorck": BjorckHead,
+    "cayley": CayleyHead,
+    "skew": SkewHead,
+    "lln": RowNormalizedHead,
+}

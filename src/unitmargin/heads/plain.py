@@ -1,0 +1,102 @@
+"""Heads of 1-Lipschitz networks: orthonormal rows, or rows of norm 1."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.frozen.layers import Dense
+from unitmargin.heads.head import Head, check_classes
+from unitmargin.orthogonal import OrthogonalLinear
+from unitmargin.orthogonal.bjorck import BjorckLinear
+from unitmargin.orthogonal.cayley import CayleyLinear
+from unitmargin.orthogonal.skew import SkewLinear
+
+
+class OrthonormalHead(Head):
+    r"""Output layer with :math:`W W^T = I`: an orthogonal dense layer whose outputs are the logits.
+
+    Two rows are :math:`\sqrt 2` apart, so a margin certifies :math:`1/\sqrt 2` of itself.
+
+    Raises:
+        ValueError: fewer features than classes.
+    """
+
+    promise = "orthonormal"
+
+    def __init__(
+        self, features: int, classes: int, linear: Callable[..., OrthogonalLinear]
+    ) -> None:
+        super().__init__()
+        check_classes(classes)
+        if features < classes:
+            raise ValueError(
+                f"an orthonormal head needs at least {classes} features for {classes} classes, "
+                f"got {features}; widen the last hidden layer"
+            )
+        self.linear = linear(features, classes)
+        assert self.linear.bias is not None  # the default of every dense layer
+        # One owner: files refuse tensors of two names.
+        self.bias, self.linear.bias = self.linear.bias, None
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return self.linear.weight()
+
+    def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
+        # The layer's own forward: a skew one never makes its weight in training.
+        with torch.autocast(x.device.type, enabled=False):
+            products: Tensor = self.linear(x.to(self.bias.dtype))
+        return products + self.bias
+
+    def freeze(self) -> Dense:
+        weight = self.linear.freeze().weight
+        return Dense(weight, self.bias.detach().to(weight))
+
+
+class BjorckHead(OrthonormalHead):
+    """Orthonormal head by the Björck iteration: LargeConvNet's."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__(features, classes, BjorckLinear)
+
+
+class CayleyHead(OrthonormalHead):
+    """Orthonormal head by the Cayley transform: ResNet9's and KWLarge's."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__(features, classes, CayleyLinear)
+
+
+class SkewHead(OrthonormalHead):
+    """Orthonormal head by the exponential of a skew matrix: LipConvNet's."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__(features, classes, SkewLinear)
+
+
+class RowNormalizedHead(Head):
+    r"""Last-layer normalisation (LLN): :math:`W_h = U_h / \|U_h\|`, every row of norm 1.
+
+    The layer as a whole is not 1-Lipschitz, and pairs of rows are up to 2 apart: each pair of
+    classes is certified by its own distance.
+    Weights and bias start as those of ``torch.nn.Linear``.
+    Source: Singla, Singla, Feizi, arXiv 2108.04062.
+    """
+
+    promise = "unit_rows"
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        check_classes(classes)
+        bound = 1.0 / math.sqrt(features)
+        self.raw = nn.Parameter(torch.empty(classes, features).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return nn.functional.normalize(self.raw, dim=1)
+
+    def freeze(self) -> Dense:
+        rows = nn.functional.normalize(self.raw.detach().double(), dim=1)
+        return Dense(rows, self.bias.detach().double())

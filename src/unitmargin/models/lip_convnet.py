@@ -1,0 +1,108 @@
+"""LipConvNet-5, -10, -15, -20: skew orthogonal convolutions alone."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from torch import nn
+
+from unitmargin.activations import build_activation
+from unitmargin.fixed import Flatten, Normalize, PixelUnshuffle
+from unitmargin.models.classifier import Classifier, build_conv, build_head
+from unitmargin.models.shapes import image_shape, largest_depth
+
+BLOCKS = 5
+
+
+class LipConvNet5(Classifier):
+    r"""The 1-Lipschitz network of the SOC paper: 17.7 M parameters on 3 x 32 x 32.
+
+    Five blocks, each a PixelUnshuffle and a convolution to 2w, 4w, ..., 32w channels with w = 32,
+    3 x 3 and in the last block 1 x 1; then the orthonormal head on the flattened features. The
+    deeper ones put convolutions of stride 1 in front of each PixelUnshuffle. The activation follows
+    every convolution.
+
+    Args:
+        in_shape: ``(channels, height, width)``, both sides even; as many blocks as they can be
+            halved, at most 5.
+        n_classes: at least 2.
+        activation: ``maxmin`` (pairs channel i with i + c/2, as the original), ``abs``, or any
+            registered one.
+        conv, head: registered names; ``head="lln"`` is the original's last-layer normalisation.
+        width: w.
+        normalize: input normalisation; default: none.
+
+    Guarantee: 1-Lipschitz, every layer semi-orthogonal in evaluation (see
+    :class:`unitmargin.orthogonal.skew.SkewConv2d` for training). The first convolution grows where
+    its 4 channels an input channel are fewer than 2w, so the network is not GNP and no signed
+    distance classifier.
+
+    Raises:
+        ValueError: an odd side, an unknown name.
+
+    Source: Singla, Feizi, arXiv 2105.11417, and its public code, with circular padding.
+
+    Example:
+        >>> import torch
+        >>> LipConvNet5((1, 8, 8), 10, width=4)(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+
+    convolutions: ClassVar[int] = 1
+    """Convolutions a block."""
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        n_classes: int,
+        activation: str = "maxmin",
+        conv: str = "skew",
+        head: str = "skew",
+        width: int = 32,
+        normalize: Normalize | None = None,
+    ) -> None:
+        channels, height, columns = image_shape(in_shape)
+        depth = largest_depth(height, columns, BLOCKS)
+        if depth == 0:
+            raise ValueError(
+                f"height and width must be even, got {height} x {columns}; resize or crop the input"
+            )
+        layers: list[nn.Module] = []
+        for block in range(depth):
+            kernel = 1 if block == depth - 1 else 3
+            planes = width * 2**block
+            for _ in range(self.convolutions - 1):
+                layers.append(build_conv(conv, channels, kernel, (height, columns), planes))
+                layers.append(build_activation(activation, planes))
+                channels = planes
+            height, columns, outputs = height // 2, columns // 2, 2 * planes
+            layers += [
+                PixelUnshuffle(2),
+                build_conv(conv, 4 * channels, kernel, (height, columns), outputs),
+                build_activation(activation, outputs),
+            ]
+            channels = outputs
+        super().__init__(
+            (in_shape[0], in_shape[1], in_shape[2]),
+            n_classes,
+            nn.Sequential(*layers, Flatten()),
+            build_head(head, channels * height * columns, n_classes),
+            normalize,
+        )
+
+
+class LipConvNet10(LipConvNet5):
+    """LipConvNet with two convolutions a block."""
+
+    convolutions = 2
+
+
+class LipConvNet15(LipConvNet5):
+    """LipConvNet with three convolutions a block."""
+
+    convolutions = 3
+
+
+class LipConvNet20(LipConvNet5):
+    """LipConvNet with four convolutions a block."""
+
+    convolutions = 4

@@ -1,0 +1,25 @@
+"""Family: the paper's tables and figures, measured again, with the printed numbers beside ours.
+
+A new target is one file with a :class:`Target` and one line here; the printed numbers stand in
+``paper.toml`` under the label of the paper's source.
+"""
+
+from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE
+from unitmargin.paper.layout import Table as Table
+from unitmargin.paper.layout import to_latex as to_latex
+from unitmargin.paper.layout import to_markdown as to_markdown
+from unitmargin.paper.robust_accuracy import ROBUST_ACCURACY
+from unitmargin.paper.target import Output as Output
+from unitmargin.paper.target import Target as Target
+from unitmargin.paper.tightness import TIGHTNESS
+from unitmargin.paper.unitary_gradient import UNITARY_GRADIENT
+from unitmargin.paper.upd import UPD
+
+TARGETS: dict[str, Target] = {
+    "accuracy": ACCURACY,
+    "input-size": INPUT_SIZE,
+    "tightness": TIGHTNESS,
+    "robust-accuracy": ROBUST_ACCURACY,
+    "unitary-gradient": UNITARY_GRADIENT,
+    "upd": UPD,
+}

@@ -1,0 +1,115 @@
+"""How a run was made: its budget beside the paper's, its options, its machine."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from safetensors import safe_open
+
+from unitmargin.paper.layout import Row, Table
+from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
+from unitmargin.recipe import embedded_recipe, read_recipe
+from unitmargin.runs import RunFolder
+
+NOT_RUN = "not run"
+NOTHING = "–"
+
+TRAINING_SAMPLES = 50_000
+"""Of CIFAR-10."""
+
+RUN_HEADER = (
+    "Run",
+    "Data",
+    "Model",
+    "Normalisation",
+    "Activation",
+    "Convolution",
+    "Dense",
+    "Head",
+    "Loss",
+    "Batch",
+    "Hardware",
+    "Torch",
+    "Commit",
+)
+
+
+def budget(run: RunFolder) -> str:
+    """Epochs of a run, and of how many in the paper where the two differ.
+
+    A run of the paper's epochs on all images says only its epochs. The paper's are those of the
+    row's recipe; a run that is no row has none beside it.
+    """
+    recipe = run.recipe()
+    training, limit = recipe.training, recipe.data.limit
+    samples = min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES)
+    steps = math.ceil(samples / training.batch_size)
+    epochs = training.steps / steps if training.steps else training.epochs
+    words = f"{epochs:.3g}"
+    name = paper_name(recipe)
+    row = row_recipe(name, paper_input(recipe), paper_side(recipe)) if name else ""
+    try:
+        paper = read_recipe(embedded_recipe(row)).training.epochs if row else None
+    except FileNotFoundError:
+        paper = None
+    if paper is not None and epochs != paper:
+        words += f" of {paper}"
+    if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
+        words += f", {limit} images"
+    return words
+
+
+def run_table(runs: Sequence[RunFolder]) -> list[Table]:
+    """The table of runs: how each was trained; none without runs."""
+    if not runs:
+        return []
+    rows = tuple(run_conditions(run) for run in runs)
+    caption = "The runs of the tables above: how each was trained."
+    return [Table("tab:runs", caption, RUN_HEADER, (rows,), ("Batch",))]
+
+
+def run_conditions(run: RunFolder) -> Row:
+    """How a run was trained, for the table of runs."""
+    recipe, origin = run.recipe(), origin_of(run)
+    options, training = model_options(recipe), recipe.training
+    loss = (
+        f"multi_margin (margin {training.margin:.4g})"
+        if training.loss == "multi_margin"
+        else f"{training.loss} (offset {training.offset:g}, temperature {training.temperature:g})"
+    )
+    limit = "" if recipe.data.limit is None else f", {recipe.data.limit} samples"
+    return (
+        run.path.name,
+        recipe.data.name + limit,
+        recipe.model.name,
+        recipe.model.normalization,
+        str(options["activation"]),
+        str(options.get("conv", NOTHING)),
+        str(options.get("linear", NOTHING)),
+        str(options.get("head", NOTHING)),
+        loss,
+        str(training.batch_size),
+        str(origin.get("hardware", NOTHING)),
+        str(origin.get("torch", NOTHING)),
+        str(origin.get("commit") or NOTHING),
+    )
+
+
+def origin_of(run: RunFolder) -> dict[str, str]:
+    """With what a run was trained, as its weights say; empty without weights."""
+    if not run.weights_file.is_file():
+        return {}
+    with safe_open(str(run.weights_file), framework="pt") as file:
+        return dict(file.metadata() or {})
+
+
+def checks_of(run: RunFolder) -> dict[str, Any]:
+    """The content of checks.json.
+
+    Raises:
+        RunError: the run was not verified.
+    """
+    file = run.require(run.checks_file, f"verify {run.path}")
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content

@@ -1,0 +1,55 @@
+"""Heads of 1-Lipschitz networks: pair distances come out of their rows."""
+
+import math
+
+import pytest
+import torch
+
+from unitmargin.certificates import certificate_from_logits
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.heads import HEADS, UPD_HEADS
+
+EXACTNESS = 1e-12
+"""Polished float64 rows."""
+
+PROVED = 1e-11
+"""Proved distances are rounded up by a few factors of 1 + 2^-40."""
+
+ORTHONORMAL = ("bjorck", "cayley", "skew")
+
+
+@pytest.mark.parametrize("name", ORTHONORMAL)
+def test_pairs_of_orthonormal_rows_are_root_two_apart(name: str) -> None:
+    head = HEADS[name](7, 4)
+    frozen = FrozenNetwork([head.freeze()], (7,))
+    constants = frozen.pair_constants()
+    off = ~torch.eye(4, dtype=torch.bool)
+    assert (constants[off] - math.sqrt(2.0)).abs().max() <= PROVED
+    logits = torch.tensor([[3.0, 1.0, 0.0, 0.0]])
+    radius = certificate_from_logits(logits, constants).radius
+    assert float(radius[0]) == pytest.approx(math.sqrt(2.0), abs=PROVED)
+
+
+def test_normalised_rows_are_certified_pair_by_pair() -> None:
+    head = HEADS["lln"](5, 3)
+    rows = head.freeze().weight
+    assert (rows.norm(dim=1) - 1.0).abs().max() <= EXACTNESS
+    constants = FrozenNetwork([head.freeze()], (5,)).pair_constants()
+    assert (constants - torch.cdist(rows, rows)).abs().max() <= 1e-7  # cdist of equal rows
+    assert 0.0 < constants.max() <= 2.0
+
+
+@pytest.mark.parametrize("name", ORTHONORMAL)
+def test_orthonormal_rows_need_as_many_features(name: str) -> None:
+    with pytest.raises(ValueError, match="at least 5 features for 5 classes, got 4"):
+        HEADS[name](4, 5)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_one_class_is_none(name: str) -> None:
+    with pytest.raises(ValueError, match="n_classes must be at least 2, got 1"):
+        HEADS[name](4, 1)
+
+
+def test_only_upd_heads_promise_it() -> None:
+    assert {name for name in HEADS if HEADS[name](6, 3).promise == "upd"} == set(UPD_HEADS)

@@ -1,0 +1,60 @@
+"""The accuracy tables: means over seeds, both spaces, and rows that were not run."""
+
+from pathlib import Path
+
+import pytest
+from certified import certified, table_rows
+
+from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE, accuracy_tables, percent
+from unitmargin.paper.conditions import NOT_RUN
+from unitmargin.paper.networks import row_recipe
+from unitmargin.recipe import embedded_recipe, read_recipe
+from unitmargin.runs import RunError, RunFolder
+
+
+def test_seeds_are_averaged_beside_the_paper(tmp_path: Path) -> None:
+    row = row_recipe("UGNN+OPLU+updU", "raw")
+    runs = [
+        certified(tmp_path / "a", row, [0.2, 0.1, -9.0, 0.3], seed=0),
+        certified(tmp_path / "b", row, [0.2, -0.1, -9.0, 0.1], seed=3),
+    ]
+    table = accuracy_tables("tab:accuracy", runs)[0]
+    (ours,) = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert (ours["Model"], ours["Input"], ours["Side"]) == ("UGNN+OPLU+updU", "raw", "32")
+    assert ours["Paper accuracy"] == "70.6 ± 0.45"
+    assert ours["Our accuracy"] == "62.5 ± 17.68"
+    assert ours["Certified 36/255"] == "37.5 ± 17.68"
+    assert (ours["Seeds"], ours["Budget"], ours["LB/MAP"]) == ("0, 3", "3 of 300", "–")
+    assert len(table_rows(table)) == 24
+
+
+def test_radii_of_larger_inputs_are_shown_in_both_spaces(tmp_path: Path) -> None:
+    row = row_recipe("UGNN+MaxMin+updB", "norm", 128)
+    run = certified(tmp_path, row, [0.2, 0.6, -9.0, 0.1])
+    table = accuracy_tables("tab:accuracy-input-size", [run])[0]
+    (ours,) = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert ours["Side"] == "128"
+    assert ours["Certified 36/255"] == "50.0"
+    # Four pixels for one: 0.6 there is 0.15 here, and 0.2 is 0.05.
+    assert ours["Certified 36/255, original pixels"] == "25.0"
+
+
+def test_without_runs_every_row_says_so() -> None:
+    for label, count in (("tab:accuracy", 24), ("tab:accuracy-input-size", 12)):
+        (table,) = accuracy_tables(label, [])
+        assert [row["Our accuracy"] for row in table_rows(table)] == [NOT_RUN] * count
+
+
+def test_a_run_that_was_not_certified_names_the_command(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.start(read_recipe(embedded_recipe(row_recipe("UGNN+Abs+updB", "raw"))))
+    with pytest.raises(RunError, match=rf"run `unitmargin certify {tmp_path}` first"):
+        accuracy_tables("tab:accuracy", [folder])
+
+
+def test_targets_train_one_recipe_a_row() -> None:
+    assert (len(ACCURACY.recipes), len(INPUT_SIZE.recipes)) == (24, 12)
+
+
+def test_one_share_has_no_spread() -> None:
+    assert percent([0.123]) == "12.3"
