@@ -24,6 +24,7 @@ class Mutant(NamedTuple):
 
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
+COMBINATION = "test_peers.py::test_convex_combination"
 FALSE = "test_table.py::test_each_false_claim_is_named"
 
 MUTANTS = [
@@ -65,6 +66,26 @@ MUTANTS = [
            "mine", CONVOLUTION),
     Mutant("normalisation", "layers.py", "gamma(3, profile.unit)", "0.0",
            "test_layers.py::test_normalize"),
+    Mutant("roundings of an average", "layers.py",
+           "gamma(size**2 + 1, arithmetic.unit) * UP", "0.0",
+           "test_peers.py::test_scaled_average_pool"),
+    Mutant("errors of a branch, slope", "layers.py", "rest * row.slope +", "", COMBINATION),
+    Mutant("errors of a branch, constant", "layers.py", "rest * row.constant +", "", COMBINATION),
+    Mutant("roundings of a combination, slope", "layers.py", "+ both * (kept", "+ 0.0 * (kept",
+           COMBINATION),
+    Mutant("roundings of a combination, constant", "layers.py",
+           "both * rest * (row.shift", "0.0 * (row.shift", COMBINATION),
+    Mutant("rounding of one minus the share", "layers.py", "both = gamma(3", "both = gamma(2",
+           COMBINATION),
+    Mutant("earlier errors of a branch, slope", "layers.py",
+           "(step.norm * slope + error", "(error", COMBINATION),
+    Mutant("earlier errors of a branch, constant", "layers.py",
+           "(step.norm * constant + error", "(error", COMBINATION),
+    Mutant("biases of a branch", "layers.py",
+           "(step.norm * shift + step.shift)", "0.0 * (step.shift)", COMBINATION),
+    Mutant("norm of a combination", "layers.py", "(kept + rest * own.norm)", "1.0", COMBINATION),
+    Mutant("shape of a branch", "layers.py", "output.shape != x.shape", "False",
+           "test_peers.py::test_a_branch_that_changes_the_shape_is_refused"),
     Mutant("stored table", "fourier.py", "(stored + gamma", "(gamma",
            "test_layers.py::test_transforms_by_hand"),
     Mutant("stage for real input", "fourier.py", "*_primes(width), 2]", "*_primes(width)]",

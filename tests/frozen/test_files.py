@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from model_files import header, rewrite
 from safetensors.torch import load_file, save_file
 
 from unitmargin import UGNN, DenseUGNN, freeze
@@ -31,28 +32,6 @@ def convolutional(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def path(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(saved, tmp_path))
-
-
-def header(path: Path) -> dict[str, str]:
-    size = int.from_bytes(path.read_bytes()[:8], "little")
-    metadata: dict[str, str] = json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]
-    return metadata
-
-
-def rewrite(
-    path: Path,
-    changes: dict[str, str] | None = None,
-    tensors: dict[str, torch.Tensor] | None = None,
-    drop: str = "",
-    rehash: bool = True,
-) -> None:
-    """The same file with changed header entries and tensors, without the entry ``drop``."""
-    metadata = {key: text for key, text in (header(path) | (changes or {})).items() if key != drop}
-    content = {key: value for key, value in load_file(path).items() if key != drop}
-    content |= tensors or {}
-    if rehash:
-        metadata["sha256"] = fingerprint(metadata, content)
-    save_file(content, path, metadata=metadata)
 
 
 def test_the_header_is_json_and_says_what_the_network_is(path: Path) -> None:
@@ -315,6 +294,16 @@ def test_a_layer_that_nothing_writes_is_refused(path: Path, layer: str) -> None:
     assert flatten in text
     rewrite(path, {"layers": text.replace(flatten, layer)})
     with pytest.raises(ModelFileError, match=r"(?s)inconsistent: .*; freeze it again"):
+        load(path)
+
+
+def test_a_pool_of_no_size_is_refused(path: Path) -> None:
+    flatten = '{"kind": "flatten", "configuration": {}}'
+    pool = '{"kind": "scaled_average_pool", "configuration": {"size": 0}}'
+    rewrite(
+        path, {"layers": header(path)["layers"].replace(flatten, pool), "in_shape": "[4, 2, 2]"}
+    )
+    with pytest.raises(ModelFileError, match="inconsistent"):
         load(path)
 
 

@@ -48,6 +48,13 @@ def test_shares_outside_the_unit_interval_are_refused(share: float) -> None:
         combination(share)
 
 
+def test_a_branch_that_changes_the_shape_is_refused() -> None:
+    """A sum that broadcasts is no convex combination: here its norm would be the root of three."""
+    layer = combination(0.5, torch.ones(1, 3))
+    with pytest.raises(ValueError, match=r"must keep the shape \(3,\) of its input, got \(1,\)"):
+        layer(torch.ones(2, 3))
+
+
 def network() -> FrozenNetwork:
     inner = ConvexCombination(torch.tensor(0.3), [Abs()])
     layers = [Dense(torch.randn(3, 3), torch.randn(3)), inner, Abs()]

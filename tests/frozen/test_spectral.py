@@ -11,9 +11,10 @@ import torch
 from rational import is_upper_bound
 from torch import Tensor
 
+from unitmargin.activations import Abs
 from unitmargin.checks import jacobian
 from unitmargin.fixed import Normalize
-from unitmargin.frozen import CircularConvolution, Dense
+from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
 from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.spectral import (
     _cholesky_bound,
@@ -215,3 +216,35 @@ def test_a_guess_that_is_too_small_is_not_believed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.linalg, "eigvalsh", lambda gram: 0.99 * exact(gram))
     matrix = torch.randn(5, 7, dtype=torch.float64)
     assert is_upper_bound(spectral_norm_bound(matrix[None]), matrix)
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(2, 5), (5, 2)])
+def test_convolutions_that_grow_or_shrink_channels(inputs: int, outputs: int) -> None:
+    """The bound comes from the smaller Gram matrix of each block, and is the Jacobian's norm."""
+    layer = CircularConvolution(
+        torch.randn(2, outputs, inputs, dtype=torch.float64),
+        torch.randn(5, 2, outputs, inputs, dtype=torch.float64),
+        torch.zeros(outputs, dtype=torch.float64),
+        (3, 4),
+    )
+    matrix = jacobian(layer, torch.zeros(inputs, 3, 4, dtype=torch.float64))
+    truth = float(torch.linalg.matrix_norm(matrix, 2))
+    assert truth * (1 - SVD_ERROR) <= norm_bound(layer) <= truth * (1 + TIGHT)
+    absolute = float(torch.linalg.matrix_norm(real_embedding(layer.pairs).abs(), 2).max())
+    real = float(torch.linalg.matrix_norm(layer.real.abs(), 2).max())
+    assert max(absolute, real) * (1 - SVD_ERROR) <= layer_constants(layer).absolute
+    assert layer_constants(layer).absolute <= max(absolute, real) * 1.05
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_norm_of_a_combination_holds_exactly(share: float) -> None:
+    """Where both paths agree the bound is reached."""
+    eye = torch.eye(2, dtype=torch.float64)
+    branch = [Dense(2.0 * eye, eye[0]), Abs(), Dense(3.0 * eye, eye[0])]
+    layer = ConvexCombination(torch.tensor(share, dtype=torch.float32), branch)
+    stored = Fraction(float(layer.share))
+    truth = stored + (1 - stored) * 6
+    found = layer_constants(layer)
+    assert truth <= Fraction(found.norm) <= truth * (1 + Fraction(1, 10**9))
+    assert found.norm == norm_bound(layer)
+    assert [inner.bias > 0 for inner in found.branch] == [True, False, True]

@@ -23,7 +23,6 @@ from unitmargin.runs import (
     open_model,
     read_csv,
 )
-from unitmargin.steps import train as step
 from unitmargin.steps.train import (
     EpochRecord,
     TrainResult,
@@ -32,6 +31,7 @@ from unitmargin.steps.train import (
     train,
     train_run,
 )
+from unitmargin.trainer import Trainer
 
 EPOCHS = 4
 
@@ -226,7 +226,7 @@ def test_the_callers_random_numbers_do_not_matter() -> None:
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     """Ctrl-C during step n, after its gradients and before its update."""
-    original, calls = step._Trainer._step, [0]
+    original, calls = Trainer._step, [0]
 
     def interrupted(self: Any, *arguments: Any) -> Tensor:
         calls[0] += 1
@@ -235,7 +235,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
         loss: Tensor = original(self, *arguments)
         return loss
 
-    monkeypatch.setattr(step._Trainer, "_step", interrupted)
+    monkeypatch.setattr(Trainer, "_step", interrupted)
 
 
 @pytest.mark.parametrize("n", [2, BATCHES + 1, 2 * BATCHES + 1, 2 * BATCHES + 2, EPOCHS * BATCHES])
@@ -292,9 +292,11 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
-    monkeypatch.setattr(
-        step, "build_loss", lambda *_: lambda logits, labels: logits.sum() * math.nan
-    )
+
+    def build(*_: object) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda logits, labels: logits.sum() * math.nan
+
+    monkeypatch.setattr("unitmargin.trainer.build_loss", build)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):
