@@ -34,14 +34,18 @@ class Recorder:
     def verbs(self) -> Verbs:
         return Verbs(self.train, self.leave("certificates_file"), self.leave("solvers_file"))
 
+    def broken(self) -> Verbs:
+        return replace(self.verbs(), verify=lambda folder: not self.verbs().verify(folder))
+
     def train(self, recipe: Recipe, folder: RunFolder) -> None:
         folder.start(recipe)
         self.calls.append(f"train {folder.path.name}")
 
-    def leave(self, file: str) -> Callable[[RunFolder], None]:
-        def verb(folder: RunFolder) -> None:
+    def leave(self, file: str) -> Callable[[RunFolder], bool]:
+        def verb(folder: RunFolder) -> bool:
             getattr(folder, file).touch()
             self.calls.append(f"{file} {folder.path.name}")
+            return True
 
         return verb
 
@@ -51,7 +55,7 @@ def test_rows_are_trained_certified_and_attacked_once(tmp_path: Path) -> None:
     budget = Budget(epochs=3, limit=7, seeds=seeds_of(2), samples=5)
     folders = train_rows([TARGET, TARGET], budget, tmp_path, recorder.verbs())
     assert [folder.name for folder in folders] == [f"ugnn-oplu-updu-raw-seed{n}" for n in (0, 1)]
-    evaluate_rows([TARGET], folders, recorder.verbs())
+    assert evaluate_rows([TARGET], folders, recorder.verbs())
     assert recorder.calls == [
         "train ugnn-oplu-updu-raw-seed0",
         "train ugnn-oplu-updu-raw-seed1",
@@ -66,6 +70,16 @@ def test_rows_are_trained_certified_and_attacked_once(tmp_path: Path) -> None:
     recorder.calls.clear()
     evaluate_rows([TARGET], folders, recorder.verbs())
     assert recorder.calls == []
+
+
+def test_a_broken_promise_stops_no_other_row(tmp_path: Path) -> None:
+    recorder = Recorder()
+    folders = train_rows([TARGET], Budget(seeds=(0, 1)), tmp_path, recorder.verbs())
+    assert not evaluate_rows([TARGET], folders, recorder.broken())
+    assert [call.split()[0] for call in recorder.calls[2:]] == [
+        "certificates_file",
+        "solvers_file",
+    ] * 2
 
 
 def test_what_no_target_attacks_is_certified_alone(tmp_path: Path) -> None:

@@ -61,12 +61,12 @@ class Verbs:
     Attributes:
         train: a recipe into its folder.
         certify: freezes and certifies a trained folder.
-        verify: attacks a certified folder.
+        verify: attacks a certified folder; whether all its promises hold.
     """
 
     train: Callable[[Recipe, RunFolder], None]
-    certify: Callable[[RunFolder], None]
-    verify: Callable[[RunFolder], None]
+    certify: Callable[[RunFolder], object]
+    verify: Callable[[RunFolder], bool]
 
 
 def known_targets(target: str) -> dict[str, Target]:
@@ -92,8 +92,12 @@ def train_rows(targets: Sequence[Target], budget: Budget, out: Path, verbs: Verb
     return folders
 
 
-def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Verbs) -> None:
-    """Certify what is not certified yet, and attack what a target wants attacked."""
+def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Verbs) -> bool:
+    """Certify what is not certified yet, attack what a target wants attacked.
+
+    A broken promise stops no other row; the answer is whether there was none.
+    """
+    sound = True
     attacked = {
         read_recipe(embedded_recipe(name)).name
         for target in targets
@@ -104,7 +108,8 @@ def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Ver
         if not folder.certificates_file.is_file():
             verbs.certify(folder)
         if folder.recipe().name in attacked and not folder.solvers_file.is_file():
-            verbs.verify(folder)
+            sound = verbs.verify(folder) and sound
+    return sound
 
 
 def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
