@@ -55,3 +55,7 @@ def test_every_special_character_is_escaped() -> None:
 def test_rows_of_another_width_are_refused() -> None:
     with pytest.raises(ValueError, match="rows of tab:one must have 2 cells"):
         Table("tab:one", "", ("a", "b"), ((("1",),),))
+
+
+def test_symbols_that_latex_fonts_lack_are_written_as_mathematics() -> None:
+    assert escape("||∇f|| > ε") == r"||$\nabla$f|| > $\epsilon$"

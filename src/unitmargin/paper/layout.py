@@ -17,6 +17,8 @@ LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "∇": r"$\nabla$",
+    "ε": r"$\epsilon$",
 }
 """Characters that LaTeX reads otherwise, or that its fonts may lack."""
 
