@@ -57,16 +57,16 @@ def _train(folder: Path, processes: int) -> None:
 INTERRUPTED = """
 import sys
 from unitmargin.cli import main
-from unitmargin.steps import train
+from unitmargin.trainer import Trainer
 
-epoch = train._Trainer.epoch
+epoch = Trainer.epoch
 
 def stop_in_the_third(self, number):
     if number == 2:
         raise RuntimeError("interrupted by the test")
     return epoch(self, number)
 
-train._Trainer.epoch = stop_in_the_third
+Trainer.epoch = stop_in_the_third
 main(sys.argv[1:])
 """
 
