@@ -56,14 +56,8 @@ def circular_convolution(
 ) -> Step:
     """Circular convolution stored by frequency: (C7)."""
     height, width = map_size
-    own, other = frequencies(height, width)
     outputs, inputs = real.shape[1:]
-    if (real.shape, pairs.shape, bias.shape) != (
-        (len(own), outputs, inputs),
-        (len(other), 2, outputs, inputs),
-        (outputs,),
-    ):
-        raise ValueError(f"blocks {real.shape}, {pairs.shape} of a {height} x {width} convolution")
+    _check_blocks(height, width, real, pairs, bias)
     top = np.concatenate((pairs[:, 0], -pairs[:, 1]), axis=2)
     both = np.concatenate((top, np.concatenate((pairs[:, 1], pairs[:, 0]), axis=2)), axis=1)
     norm = max(spectral_norm(real), spectral_norm(both))
@@ -93,6 +87,17 @@ def circular_convolution(
         (2.0 * pixels * max(absolute, 1.0), 2.0 * pixels * size),
         size,
     )
+
+
+def _check_blocks(height: int, width: int, real: Array, pairs: Array, bias: Array) -> None:
+    own, other = frequencies(height, width)
+    outputs, inputs = real.shape[1:]
+    if (real.shape, pairs.shape, bias.shape) != (
+        (len(own), outputs, inputs),
+        (len(other), 2, outputs, inputs),
+        (outputs,),
+    ):
+        raise ValueError(f"blocks {real.shape}, {pairs.shape} of a {height} x {width} convolution")
 
 
 def _on_map(x: Array, height: int, width: int, real: Array, pairs: Array) -> Array:

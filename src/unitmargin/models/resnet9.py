@@ -1,6 +1,6 @@
 """ResNet9: eight Cayley convolutions, two convex residuals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import nn
 
@@ -67,23 +67,7 @@ class ResNet9(Classifier):
                 build_activation(activation, outputs),
             ]
 
-        def residual(channels: int, halvings: int) -> ConvexResidual:
-            first, second = (block(channels, channels, halvings) for _ in range(2))
-            return ConvexResidual(*first, *second)
-
-        pool = ScaledAveragePool
-        layers = [
-            *block(channels, width, 0),
-            *block(width, 2 * width, 0),
-            pool(2),
-            residual(2 * width, 1),
-            *block(2 * width, 4 * width, 1),
-            pool(2),
-            *block(4 * width, 8 * width, 2),
-            pool(2),
-            residual(8 * width, 3),
-            pool(2),
-        ]
+        layers = stages(block, channels, width)
         flat = 8 * width * (height // 16) * (columns // 16)
         widths = (min(HIDDEN, flat),) if hidden is None else hidden
         dense, last = dense_features(flat, widths, activation, linear)
@@ -94,3 +78,31 @@ class ResNet9(Classifier):
             build_head(head, last, n_classes),
             normalize,
         )
+
+
+def stages(
+    block: Callable[[int, int, int], list[nn.Module]], channels: int, width: int
+) -> list[nn.Module]:
+    """All layers before the dense ones.
+
+    ``block`` makes a convolution and its activation from the channels before and after it, and how
+    often the map was halved.
+    """
+
+    def residual(channels: int, halvings: int) -> ConvexResidual:
+        first, second = (block(channels, channels, halvings) for _ in range(2))
+        return ConvexResidual(*first, *second)
+
+    pool = ScaledAveragePool
+    return [
+        *block(channels, width, 0),
+        *block(width, 2 * width, 0),
+        pool(2),
+        residual(2 * width, 1),
+        *block(2 * width, 4 * width, 1),
+        pool(2),
+        *block(4 * width, 8 * width, 2),
+        pool(2),
+        residual(8 * width, 3),
+        pool(2),
+    ]
