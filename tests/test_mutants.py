@@ -1,26 +1,9 @@
 """T15: each term of the bound, removed from a copy of the package, makes a named test fail."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
-
-
-class Mutant(NamedTuple):
-    """``old`` becomes ``new`` in a module, and ``test`` fails."""
-
-    what: str
-    module: str
-    old: str
-    new: str
-    test: str
-
+from mutants import ROOT, Mutant, run_test_of, source
 
 BY_HAND = "frozen/test_rounding.py::test_bounds_of_one_layer_by_hand"
 CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
@@ -130,24 +113,12 @@ MUTANTS = [
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
 def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src")
-    file = tmp_path / "src" / "unitmargin" / mutant.module
-    source = file.read_text()
-    assert source.count(mutant.old) >= 1
-    file.write_text(source.replace(mutant.old, mutant.new, 1))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-m", "not nightly", str(ROOT / "tests" / mutant.test)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = run_test_of(mutant, tmp_path)
     assert done.returncode == 1, done.stdout  # 1: tests ran and failed
 
 
 def test_every_mutant_is_listed_in_the_documentation() -> None:
     text = (ROOT / "docs" / "soundness.md").read_text()
     for mutant in MUTANTS:
-        assert mutant.old in (ROOT / "src" / "unitmargin" / mutant.module).read_text()
+        assert mutant.old in source(mutant).read_text()
         assert f"| {mutant.what} | `{mutant.module}` | `{mutant.test.split('::')[1]}` |" in text

@@ -1,26 +1,9 @@
 """T15 for the checker: each term of its proof, removed from a copy, makes a named test fail."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-
-
-class Mutant(NamedTuple):
-    """``old`` becomes ``new`` in a module of the checker, and ``test`` fails."""
-
-    what: str
-    module: str
-    old: str
-    new: str
-    test: str
-
+from mutants import Mutant, run_test_of, source
 
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
@@ -111,21 +94,10 @@ MUTANTS = [
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
 def test_a_mutant_is_killed(mutant: Mutant, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src")
-    file = tmp_path / "src" / "unitmargin" / "checker" / mutant.module
-    file.write_text(file.read_text().replace(mutant.old, mutant.new, 1))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-m", "not nightly", str(ROOT / "tests" / "checker" / mutant.test)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = run_test_of(mutant, tmp_path, "checker")
     assert done.returncode == 1, done.stdout  # 1: tests ran and failed
 
 
 def test_every_mutant_still_applies() -> None:
     for mutant in MUTANTS:
-        source = ROOT / "src" / "unitmargin" / "checker" / mutant.module
-        assert mutant.old in source.read_text(), mutant.what
+        assert mutant.old in source(mutant, "checker").read_text(), mutant.what

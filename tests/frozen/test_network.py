@@ -6,7 +6,7 @@ import pytest
 import torch
 from exact import affine, box, polyhedron, stretched_affine, unit_affine
 
-from unitmargin.activations import Abs, GroupSort, MaxMin
+from unitmargin.activations import Abs, GroupSort
 from unitmargin.certificates import certify
 from unitmargin.fixed import Flatten, Normalize
 from unitmargin.frozen import Dense, FrozenNetwork
@@ -175,8 +175,3 @@ def test_other_inputs_are_refused(x: torch.Tensor, message: str) -> None:
     if x.is_floating_point():
         with pytest.raises(ValueError, match=message):
             certify(network, x)
-
-
-def test_layer_norms_skip_the_head() -> None:
-    network = FrozenNetwork([Flatten(), MaxMin(), *affine(features=4).network.layers], (4,))
-    assert network.layer_norms() == [1.0, 1.0]

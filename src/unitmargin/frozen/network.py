@@ -75,10 +75,6 @@ class FrozenNetwork(nn.Module):
                 f"{tuple(x.shape)}; add the batch axis or resize the inputs"
             )
 
-    def layer_norms(self) -> list[float]:
-        """Norm of each layer but the head, in float64."""
-        return [layer.norm() for layer in self.features()]
-
     def features(self) -> list[FixedLayer]:
         """All layers but the head."""
         return [layer for layer in self.layers[:-1] if isinstance(layer, FixedLayer)]

@@ -9,7 +9,7 @@ from safetensors import safe_open
 
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
-from unitmargin.recipe import embedded_recipe, read_recipe
+from unitmargin.recipe import Recipe, embedded_recipe, read_recipe
 from unitmargin.runs import RunFolder
 
 NOT_RUN = "not run"
@@ -47,17 +47,24 @@ def budget(run: RunFolder) -> str:
     steps = math.ceil(samples / training.batch_size)
     epochs = training.steps / steps if training.steps else training.epochs
     words = f"{epochs:.3g}"
-    name = paper_name(recipe)
-    row = row_recipe(name, paper_input(recipe), paper_side(recipe)) if name else ""
-    try:
-        paper = read_recipe(embedded_recipe(row)).training.epochs if row else None
-    except FileNotFoundError:
-        paper = None
+    paper = paper_epochs(recipe)
     if paper is not None and epochs != paper:
         words += f" of {paper}"
     if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
         words += f", {limit} images"
     return words
+
+
+def paper_epochs(recipe: Recipe) -> int | None:
+    """Epochs of the paper's row that a recipe belongs to; None if it belongs to none."""
+    name = paper_name(recipe)
+    if name is None:
+        return None
+    try:
+        row = embedded_recipe(row_recipe(name, paper_input(recipe), paper_side(recipe)))
+    except FileNotFoundError:
+        return None
+    return read_recipe(row).training.epochs
 
 
 def run_table(runs: Sequence[RunFolder]) -> list[Table]:
