@@ -1,3 +1,5 @@
+"""Arrays in .npz files: what is read, and the error that names what is missing."""
+
 from pathlib import Path
 from typing import Any
 

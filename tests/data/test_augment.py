@@ -1,3 +1,5 @@
+"""Random crops and flips: each result is a window of the padded image, drawn evenly."""
+
 import pytest
 import torch
 from hypothesis import given, settings

@@ -1,3 +1,5 @@
+"""The cache folder: where it lies, and files in it that appear whole or not at all."""
+
 from pathlib import Path
 
 import pytest

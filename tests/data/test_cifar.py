@@ -1,3 +1,5 @@
+"""CIFAR-10 and CIFAR-100: the binary release byte by byte, and images in its place."""
+
 import gzip
 import hashlib
 from dataclasses import replace

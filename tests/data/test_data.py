@@ -1,3 +1,5 @@
+"""Data sets by name: every loader, limits, and errors that say what to give."""
+
 import subprocess
 import sys
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The digits: bytes of the unit interval, and a stratified split that never changes."""
+
 import torch
 
 from unitmargin.data.digits import digits

@@ -1,3 +1,5 @@
+"""Downloads: fetched once, refused at another digest, and nothing left behind by a failure."""
+
 import hashlib
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Folders and archives: read alike, damaged ones refused, and a fingerprint of the content."""
+
 import bz2
 import gzip
 import io

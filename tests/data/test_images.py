@@ -1,3 +1,5 @@
+"""Images by class: decoding, classes from folders, and errors that name the file."""
+
 import lzma
 import os
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Pixels of image files: those that were stored, in grey or colour; damaged ones are refused."""
+
 import io
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Samples and data sets: batches, limits, up-sampling, and what is refused."""
+
 import math
 
 import pytest

@@ -1,3 +1,5 @@
+"""Two-dimensional toys: about the unit square, always the same points, and learnable."""
+
 from collections.abc import Callable
 
 import pytest
