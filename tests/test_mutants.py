@@ -10,6 +10,7 @@ CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
 FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
 SLACK = "test_certificates.py::test_the_slack_is_subtracted_before_the_division"
 COMBINATION = "frozen/test_layer_rounding.py::test_a_combination_by_hand"
+SQUARED = "frozen/test_spectral.py::test_the_squared_residual_is_reached"
 GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
 RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
 LAYER = "frozen/layer_rounding.py"
@@ -95,9 +96,15 @@ MUTANTS = [
     Mutant("all classes", "certificates.py",
            "radius = radii.min(1).values", "radius = radii.gather(1, runner_up[:, None])[:, 0]",
            "test_certificates.py::test_the_nearest_class_need_not_be_the_runner_up"),
-    Mutant("residual", SPECTRAL, "(centre + norm + subtraction", "(centre + subtraction", RANDOM),
-    Mutant("error of G in (3)", SPECTRAL, "subtraction + error) * UP", "subtraction) * UP", GRAM),
+    Mutant("residual", SPECTRAL, "(rest + _frobenius(residual)", "(rest", RANDOM),
+    Mutant("residual of (3')", SPECTRAL, "(rest + norm", "(rest", SQUARED),
+    Mutant("error of G in (3)", SPECTRAL,
+           "_frobenius(residual) + error) * UP", "_frobenius(residual)) * UP", GRAM),
+    Mutant("error of G in (3')", SPECTRAL, "norm + error) * UP", "norm) * UP", GRAM),
     Mutant("error of G in (4)", SPECTRAL, "trace + 2.0 * error", "trace", GRAM),
+    Mutant("imaginary parts in (5)", SPECTRAL,
+           "layer.pairs.double().abs().sum(1)", "layer.pairs.double()[:, 0].abs()",
+           "frozen/test_spectral.py::test_t1_convolutions_against_their_jacobian"),
     Mutant("a factorisation that failed", SPECTRAL,
            "cholesky_ex(shifted).info == 0", "cholesky_ex(shifted).info >= 0",
            "frozen/test_spectral.py::test_a_guess_that_is_too_small_is_not_believed"),

@@ -14,11 +14,13 @@ from torch import Tensor
 from unitmargin.activations import Abs
 from unitmargin.checks import jacobian
 from unitmargin.fixed import Normalize
-from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
+from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, spectral
 from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.spectral import (
+    RESIDUAL_ENOUGH,
     _cholesky_bound,
     _residual_bound,
+    _squared_residual_bound,
     absolute_norm_bound,
     layer_constants,
     norm_bound,
@@ -96,8 +98,68 @@ def test_t1_convolutions_against_their_jacobian(size: tuple[int, int]) -> None:
     truth = float(torch.linalg.matrix_norm(matrix, 2))
     constants = layer_constants(layer)
     assert truth * (1 - SVD_ERROR) <= constants.norm <= truth * (1 + TIGHT)
+    magnitudes = (layer.real.abs(), real_embedding(layer.pairs).abs())
+    absolute = max([float(n) for m in magnitudes for n in torch.linalg.matrix_norm(m, 2)])
+    assert absolute * (1 - SVD_ERROR) <= constants.absolute <= absolute * 1.05
     shift = layer(torch.zeros(1, 2, *size).double()).norm()
     assert float(shift) * (1 - SVD_ERROR) <= constants.bias <= float(shift) * (1 + TIGHT)
+
+
+def rounded_unitary(rows: int, columns: int) -> Tensor:
+    """Pairs of two complex blocks with orthonormal rows, or columns, as float32 holds them."""
+    raw = torch.randn(2, max(rows, columns), min(rows, columns), dtype=torch.complex128)
+    frame = torch.linalg.qr(raw).Q
+    blocks = frame if rows >= columns else frame.mH
+    return torch.stack((blocks.real, blocks.imag), dim=1).float()
+
+
+@pytest.mark.parametrize("shape", [(300, 300), (270, 400), (400, 270), (4, 6), (6, 4)])
+def test_t1_complex_blocks_are_tight(shape: tuple[int, int]) -> None:
+    """The bound of the halves is that of the whole embedding, above the truth and near it."""
+    pairs = rounded_unitary(*shape)
+    wide = pairs.double()
+    truth = float(torch.linalg.svdvals(torch.complex(wide[:, 0], wide[:, 1])).max())
+    halves = spectral_norm_bound(real_embedding(pairs), embedded=True)
+    assert truth * (1 - SVD_ERROR) <= halves <= truth + TIGHT
+    assert halves == pytest.approx(spectral_norm_bound(real_embedding(pairs)), rel=TIGHT)
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_squared_residual_is_reached(embedded: bool) -> None:
+    """One large eigenvalue in each direction: there a Frobenius norm is near the spectral one."""
+    size = 6
+    deviation = torch.zeros(size, size, dtype=torch.float64)
+    deviation[0, 0], deviation[1, 1] = 0.1, -0.1
+    gram = torch.eye(size, dtype=torch.float64) + deviation
+    whole = torch.block_diag(gram, gram) if embedded else gram
+    none = torch.zeros(1, dtype=torch.float64)
+    bound = float(_squared_residual_bound(whole[None], none, embedded))
+    assert 1.1 <= bound <= 1.0 + 0.1 * 2.0**0.25 + 1e-9
+    assert bound < float(_residual_bound(whole[None], none))
+
+
+def test_large_noise_needs_no_factorisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounded to float32, 900 rows: (3) is above what is enough, (3') is not."""
+    monkeypatch.setattr(torch.linalg, "cholesky_ex", None)
+    pairs = rounded_unitary(450, 450)
+    gram = real_embedding(pairs.double())
+    gram = gram @ gram.mT
+    error = torch.zeros(2, dtype=torch.float64)
+    assert float(_residual_bound(gram, error).min()) > 1.0 + RESIDUAL_ENOUGH
+    assert spectral_norm_bound(real_embedding(pairs), embedded=True) < 1.0 + RESIDUAL_ENOUGH
+
+
+def test_parts_of_a_stack_are_all_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounded one block at a time, the constants are the same."""
+    layer = CircularConvolution(
+        torch.randn(1, 3, 2).double(), torch.randn(7, 2, 3, 2).double(),
+        torch.zeros(3).double(), (3, 5),
+    )  # fmt: skip
+    whole = layer_constants(layer)
+    monkeypatch.setattr(spectral, "CHUNK_ENTRIES", 1)
+    parts = layer_constants(layer)
+    assert parts.norm == pytest.approx(whole.norm, rel=1e-12)
+    assert parts.absolute == pytest.approx(whole.absolute, rel=1e-12)
 
 
 def test_complex_blocks_are_embedded() -> None:
@@ -202,7 +264,7 @@ def test_gamma_needs_room() -> None:
         gamma(2**24, 2.0**-24)
 
 
-@pytest.mark.parametrize("bound", [_residual_bound, _cholesky_bound])
+@pytest.mark.parametrize("bound", [_residual_bound, _squared_residual_bound, _cholesky_bound])
 def test_the_error_of_the_gram_matrix_is_paid_for(bound: Callable[..., Tensor]) -> None:
     gram = torch.eye(3, dtype=torch.float64)[None]
     none, some = torch.zeros(1).double(), torch.ones(1).double()

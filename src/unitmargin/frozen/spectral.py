@@ -7,6 +7,7 @@ iteration, no eigenvalue as a solver returns it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -23,6 +24,10 @@ factor of 1,024 rows costs a hundred times more and moves a radius in its sevent
 
 ALWAYS_CHOLESKY = 256
 """Matrices of up to this many rows get the tighter bound in any case: milliseconds."""
+
+CHUNK_ENTRIES = 2**22
+"""Stacks are bounded in parts of about this many numbers: several arrays of 32 MB fit anywhere, and
+a matrix that is read again and again stays in the cache."""
 
 CHOLESKY_ATTEMPTS = 12
 """Shifts that are tried, each 16 times further from the estimate: from 2^-40 to 2^4 of it."""
@@ -42,16 +47,22 @@ LARGEST_EXPONENT = 900
 """Entries of 2^900 and more are refused: their products leave the range of float64."""
 
 
-def spectral_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
+def spectral_norm_bound(blocks: Float[Tensor, "b m n"], embedded: bool = False) -> float:
     r"""Upper bound of the largest spectral norm of a stack of real matrices.
 
-    The residual bound (3) where it is tight, a verified Cholesky factor (4) elsewhere. Entries are
-    first scaled by a power of two, so graded, huge and tiny matrices are no exception.
+    The residual bounds (3) and (3') where they are tight, a verified Cholesky factor (4) elsewhere.
+    Entries are first scaled by a power of two, so graded, huge and tiny matrices are no exception.
+
+    Args:
+        blocks: the matrices.
+        embedded: whether they are complex ones as :func:`real_embedding` writes them, whose
+            products are computed by halves.
 
     Raises:
         ValueError: an entry is not finite, or no Cholesky factor completes.
 
-    Cost: one product W W^T a block; for (4) its eigenvalues as a guess and one factorisation.
+    Cost: one product W W^T a block, one more for (3'); for (4) its eigenvalues as a guess and one
+    factorisation.
 
     Example:
         >>> 3.0 <= spectral_norm_bound(torch.diag(torch.tensor([3.0, -2.0]))[None]) < 3.0 + 1e-10
@@ -61,18 +72,33 @@ def spectral_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
     if scale == 0.0:
         return 0.0
     wide = scaled if scaled.shape[1] <= scaled.shape[2] else scaled.mT
-    product = wide @ wide.mT
-    gram = product.tril() + product.tril(-1).mT  # one triangle decides: exactly symmetric
+    gram = _gram(wide, embedded)
     error = gamma(wide.shape[2]) * wide.square().sum((1, 2)) * UP + UNDERFLOW
     squared = _residual_bound(gram, error)
-    centre = gram.diagonal(dim1=1, dim2=2).mean(1)
-    loose = squared > centre * (1.0 + RESIDUAL_ENOUGH)
-    if gram.shape[1] <= ALWAYS_CHOLESKY:
-        loose = torch.ones_like(loose)
-    if bool(loose.any()):
-        tighter = _cholesky_bound(gram[loose], error[loose])
-        squared[loose] = torch.minimum(squared[loose], tighter)
+    for tighter in (partial(_squared_residual_bound, embedded=embedded), _cholesky_bound):
+        loose = squared > gram.diagonal(dim1=1, dim2=2).mean(1) * (1.0 + RESIDUAL_ENOUGH)
+        if gram.shape[1] <= ALWAYS_CHOLESKY:
+            loose = torch.full_like(loose, tighter is _cholesky_bound)
+        if bool(loose.any()):
+            squared[loose] = torch.minimum(squared[loose], tighter(gram[loose], error[loose]))
     return float(squared.max().sqrt()) * UP * scale + DENORMAL
+
+
+def _gram(wide: Tensor, embedded: bool) -> Tensor:
+    """W W^T, exactly symmetric: one triangle decides."""
+    half = wide.shape[1] // 2
+    if not embedded:
+        product = wide @ wide.mT
+        return product.tril() + product.tril(-1).mT
+    real, imaginary = (wide[:, :half] @ wide.mT).split(half, dim=2)
+    lower = imaginary.tril(-1)
+    return _embed(real.tril() + real.tril(-1).mT, lower.mT - lower)
+
+
+def _embed(real: Tensor, imaginary: Tensor) -> Tensor:
+    """Real matrices ``[[Re, -Im], [Im, Re]]`` of complex ones, norm for norm."""
+    top, bottom = torch.cat((real, -imaginary), dim=2), torch.cat((imaginary, real), dim=2)
+    return torch.cat((top, bottom), dim=1)
 
 
 def _scaled(blocks: Tensor) -> tuple[Tensor, float]:
@@ -94,14 +120,37 @@ def _scaled(blocks: Tensor) -> tuple[Tensor, float]:
 
 def _residual_bound(gram: Tensor, error: Tensor) -> Tensor:
     r"""(3): :math:`\|W\|^2 \le \theta + \|G - \theta I\|_F` with theta the mean of the diagonal."""
+    residual, rest = _residual(gram)
+    bound: Tensor = (rest + _frobenius(residual) + error) * UP + UNDERFLOW
+    return bound
+
+
+def _squared_residual_bound(gram: Tensor, error: Tensor, embedded: bool = False) -> Tensor:
+    r"""(3'): :math:`\|W\|^2 \le \theta + \|(G - \theta I)^2\|_F^{1/2}`, four to five times nearer
+    where the residual is noise: it counts eigenvalues by their fourth powers."""
+    residual, rest = _residual(gram)
+    # The upper half of an embedded square holds all entries of the complex one.
+    rows = gram.shape[1] // 2 if embedded else gram.shape[1]
+    square = _frobenius(residual[:, :rows] @ residual)
+    rounding = gamma(gram.shape[1]) * residual.square().sum((1, 2))
+    norm = ((square + rounding) * UP + UNDERFLOW).sqrt()
+    bound: Tensor = (rest + norm + error) * UP + UNDERFLOW
+    return bound
+
+
+def _residual(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """G - theta I, and theta with what its subtraction rounds."""
     rows = gram.shape[1]
     diagonal = gram.diagonal(dim1=1, dim2=2)
     centre = diagonal.mean(1)
     residual = gram - centre[:, None, None] * torch.eye(rows, dtype=torch.float64)
-    norm = residual.square().sum((1, 2)).sqrt() * (1.0 + gamma(rows * rows + 2))
-    subtraction = WIDE * rows**0.5 * (centre + diagonal.amax(1))
-    bound: Tensor = (centre + norm + subtraction + error) * UP + UNDERFLOW
-    return bound
+    return residual, centre + WIDE * rows**0.5 * (centre + diagonal.amax(1))
+
+
+def _frobenius(stack: Tensor) -> Tensor:
+    """Upper bounds of the Frobenius norms of a stack of matrices."""
+    norm: Tensor = stack.square().sum((1, 2)).sqrt() * (1.0 + gamma(stack[0].numel() + 2))
+    return norm
 
 
 def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
@@ -151,17 +200,33 @@ def absolute_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
 
 def real_embedding(pairs: Float[Tensor, "p 2 out in"]) -> Float[Tensor, "p rows columns"]:
     """Complex blocks as real matrices ``[[Re, -Im], [Im, Re]]`` of the same norm."""
-    real, imaginary = pairs[:, 0], pairs[:, 1]
-    top, bottom = torch.cat((real, -imaginary), dim=2), torch.cat((imaginary, real), dim=2)
-    return torch.cat((top, bottom), dim=1)
+    return _embed(pairs[:, 0], pairs[:, 1])
 
 
-def weight_blocks(layer: FixedLayer) -> list[Tensor]:
-    """Stacks of real matrices whose largest norm is that of the layer's linear part."""
+def _chunks(stack: Tensor) -> Sequence[Tensor]:
+    """Parts of a stack with about ``CHUNK_ENTRIES`` numbers each."""
+    return stack.split(max(1, CHUNK_ENTRIES // max(1, stack[:1].numel())))
+
+
+def _weight_norm(layer: Dense | CircularConvolution) -> float:
+    """S: the largest norm of any block of a weighted layer."""
     if isinstance(layer, Dense):
-        return [layer.weight[None]]
-    assert isinstance(layer, CircularConvolution)  # the only other weighted layer of a file
-    return [layer.real, real_embedding(layer.pairs)]
+        return spectral_norm_bound(layer.weight[None])
+    real = [spectral_norm_bound(chunk) for chunk in _chunks(layer.real)]
+    pairs = [spectral_norm_bound(real_embedding(chunk), True) for chunk in _chunks(layer.pairs)]
+    return max(real + pairs)
+
+
+def _absolute_norm(layer: Dense | CircularConvolution) -> float:
+    """a: the largest norm of the absolute values of any block, complex ones embedded.
+
+    Of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``.
+    """
+    if isinstance(layer, Dense):
+        return absolute_norm_bound(layer.weight[None])
+    sums = layer.pairs.double().abs().sum(1)
+    chunks = [*_chunks(layer.real), *_chunks(sums)]
+    return max(absolute_norm_bound(chunk) for chunk in chunks) * UP
 
 
 def norm_bound(layer: FixedLayer) -> float:
@@ -172,7 +237,7 @@ def norm_bound(layer: FixedLayer) -> float:
     if isinstance(layer, ConvexCombination):
         return combination_norm(layer, [norm_bound(inner) for inner in layer.sublayers()])
     if isinstance(layer, (Dense, CircularConvolution)):
-        return max(spectral_norm_bound(blocks) for blocks in weight_blocks(layer))
+        return _weight_norm(layer)
     norm = layer.norm()
     return norm * UP if isinstance(layer, Normalize) else norm
 
@@ -211,8 +276,7 @@ def layer_constants(layer: FixedLayer) -> LayerConstants:
     bias = float(layer.bias.double().norm()) * UP
     if isinstance(layer, CircularConvolution):
         bias *= layer.transform.n_pixels**0.5
-    absolute = max(absolute_norm_bound(blocks) for blocks in weight_blocks(layer))
-    return LayerConstants(norm_bound(layer), absolute, bias * UP)
+    return LayerConstants(_weight_norm(layer), _absolute_norm(layer), bias * UP)
 
 
 def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
