@@ -25,7 +25,8 @@ from unitmargin.checks import (
 )
 from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
-from unitmargin.models import MODELS, Classifier, build_model
+from unitmargin.models import MODELS, Classifier, build_model, fixed_network
+from unitmargin.models.classifier import fixed_layer
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 from unitmargin.promises import HEAD_CHECKS, head_error, is_signed_distance
 from unitmargin.steps.freeze import freeze
@@ -417,6 +418,34 @@ def test_models_train_under_autocast(case: Case) -> None:
 
 
 # --- Freezing and files ----------------------------------------------------------------------
+
+
+@over(WEIGHTED | HEAD_CASES)
+def test_a_fixed_layer_is_the_evaluated_one(case: Case) -> None:
+    layer, shape = build(case)
+    x = inputs(shape)
+    with torch.no_grad():
+        expected = layer.eval()(x)
+    fixed = fixed_layer(layer)
+    assert not list(fixed.parameters())
+    assert {buffer.dtype for buffer in fixed.buffers()} <= {torch.float32, torch.int64}
+    assert (fixed(x) - expected).abs().max() <= SAME_FUNCTION
+
+
+@over(MODEL_CASES)
+def test_a_fixed_network_is_the_evaluated_model(case: Case) -> None:
+    model, shape = build(case)
+    before = copy.deepcopy(model.eval().state_dict())
+    network = fixed_network(model)
+    assert same_state(before, model.state_dict())
+    x = inputs(shape)
+    with torch.no_grad():
+        assert (network(x) - model(x)).abs().max() <= SAME_FUNCTION
+    deviation = max(
+        abs(row.deviation - own.deviation)
+        for row, own in zip(audit(network).layers, audit(model).layers, strict=True)
+    )
+    assert deviation <= 1e-9
 
 
 @over(WEIGHTED)

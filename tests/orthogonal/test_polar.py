@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unitmargin.orthogonal.polar import polar, polish
+from unitmargin.orthogonal.polar import LAST_RESIDUAL, polar, polish
 
 EXACTNESS = 1e-13
 """The promise of both docstrings in float64."""
@@ -80,6 +80,16 @@ def test_polish_ends_orthonormal_in_float64(dtype: torch.dtype) -> None:
 def test_polish_ends_at_the_polar_factor() -> None:
     raw = near_orthonormal(4, 6)
     assert (polish(raw) - polar(raw)).abs().max() <= 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_the_last_step_of_polish_is_exact(dtype: torch.dtype) -> None:
+    """Just below the residual from which one step is taken: singular values of 1 + 4e-6."""
+    frame = torch.linalg.qr(torch.randn(30, 30, dtype=dtype)).Q[:1]
+    raw = (1.0 + 0.4 * LAST_RESIDUAL) * frame
+    assert 0.5 * LAST_RESIDUAL < torch.linalg.vector_norm(raw @ raw.mH - 1.0) <= LAST_RESIDUAL
+    assert residual(polish(raw)) <= 1e-14
+    assert (polish(raw) - frame).abs().max() <= 1e-14
 
 
 def test_polish_of_nothing_is_nothing() -> None:

@@ -31,6 +31,10 @@ class Head(nn.Module, ABC):
         with torch.autocast(x.device.type, enabled=False):
             return nn.functional.linear(x.to(self.bias.dtype), self.weight(), self.bias)
 
+    def fix(self) -> Dense:
+        """The head as it is evaluated, its weight stored."""
+        return Dense(self.weight().detach(), self.bias.detach())
+
     @abstractmethod
     def freeze(self) -> Dense:
         """The deployed head, its promise kept exactly in float64."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from unitmargin.models.classifier import Classifier as Classifier
 from unitmargin.models.classifier import choose
+from unitmargin.models.classifier import fixed_network as fixed_network
 from unitmargin.models.classifier import frozen_layer as frozen_layer
 from unitmargin.models.dense_ugnn import DenseUGNN as DenseUGNN
 from unitmargin.models.large_convnet import KWLarge as KWLarge

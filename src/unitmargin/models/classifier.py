@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.fixed import FixedLayer, Normalize
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import HEADS, Head
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 
@@ -54,6 +55,23 @@ def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         return
     for child_name, child in module.named_children():
         yield from walk(f"{name}.{child_name}", child)
+
+
+def fixed_network(model: Classifier) -> FrozenNetwork:
+    """The network as it is evaluated, weights made once and stored in the parameters' dtype.
+
+    Unlike :func:`unitmargin.steps.freeze.freeze` nothing is polished: deviations are those of the
+    trained weights.
+    """
+    with torch.no_grad():
+        return FrozenNetwork([fixed_layer(layer) for _, layer in model.layers()], model.in_shape)
+
+
+def fixed_layer(layer: nn.Module) -> FixedLayer:
+    """The layer as it is evaluated, its weight stored: a fixed layer is its own."""
+    fixed: Any = layer if isinstance(layer, FixedLayer) else layer.fix()  # type: ignore[operator]
+    assert isinstance(fixed, FixedLayer)  # the contract of every trainable layer
+    return copy.deepcopy(fixed)  # a layer may hand out its own parameters
 
 
 def frozen_layer(layer: nn.Module) -> FixedLayer:

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen import ConvexCombination
-from unitmargin.models.classifier import frozen_layer
+from unitmargin.models.classifier import fixed_layer, frozen_layer
 
 INITIAL_GATE = 0.5
 """Start of the gate in the public code of ResNet9: the input's share is then 0.622."""
@@ -35,6 +35,10 @@ class ConvexResidual(nn.Module):
         share = self.share
         output: Tensor = self.branch(x)
         return share * x + (1.0 - share) * output
+
+    def fix(self) -> ConvexCombination:
+        """The layer as it is evaluated, the weights of its branch stored."""
+        return ConvexCombination(self.share.detach(), [fixed_layer(layer) for layer in self.branch])
 
     def freeze(self) -> ConvexCombination:
         """The deployed layer; the share is computed in float64."""

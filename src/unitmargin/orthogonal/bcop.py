@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import KernelTransform, Spectrum, from_complex
+from unitmargin.fourier import KernelTransform, Spectrum
 from unitmargin.frozen.layers import CircularConvolution
 from unitmargin.orthogonal.bjorck import bjorck
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.polar import polish, polish_either_way
+from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
+from unitmargin.orthogonal.polar import polish
 
 BCOP_STEPS = 20
 """Björck steps of the original, in training and evaluation."""
@@ -117,13 +117,7 @@ class BCOPConv2d(OrthogonalConv2d):
         size, map_size = (self.kernel_size, self.kernel_size), self.transform.map_size
         transform = KernelTransform(size, map_size).to(kernel.device).double()
         spectrum: Spectrum = transform(kernel)
-        blocks = from_complex(
-            polish_either_way(spectrum.real), polish_either_way(spectrum.complex_pairs())
-        )
-        bias = torch.zeros(self.out_channels) if self.bias is None else self.bias.detach()
-        return CircularConvolution(
-            *blocks, bias.to(kernel.device, torch.float64), map_size=map_size
-        )
+        return self.stored(polish_spectrum(spectrum))
 
 
 def wrap(x: Float[Tensor, "batch c h w"], kernel_size: int) -> Float[Tensor, "batch c hh ww"]:

@@ -49,18 +49,26 @@ class OrthogonalConv2d(nn.Module, ABC):
             spectrum = self.spectrum()
         return convolve(x, spectrum, self.bias, self.transform)
 
+    def fix(self) -> CircularConvolution:
+        """The layer as it is evaluated, its blocks stored."""
+        return self.stored(self.spectrum())
+
     def freeze(self) -> CircularConvolution:
         """The deployed layer: plain blocks, each polished in float64."""
-        spectrum = self.spectrum()
-        real = polish_either_way(spectrum.real.detach())
-        pairs = polish_either_way(spectrum.complex_pairs().detach())
+        return self.stored(polish_spectrum(self.spectrum()))
+
+    def stored(self, spectrum: Spectrum) -> CircularConvolution:
+        """A fixed layer of these blocks and this layer's bias, in the dtype of the blocks."""
+        blocks = Spectrum(spectrum.real.detach(), spectrum.pairs.detach())
         bias = torch.zeros(self.out_channels) if self.bias is None else self.bias.detach()
-        return CircularConvolution(
-            *from_complex(real, pairs),
-            bias.to(real.device, torch.float64),
-            map_size=self.transform.map_size,
-        )
+        return CircularConvolution(*blocks, bias.to(blocks.real), map_size=self.transform.map_size)
 
     def extra_repr(self) -> str:
         height, width = self.transform.map_size
         return f"{self.in_channels}, {self.out_channels}, map={height}x{width}"
+
+
+def polish_spectrum(spectrum: Spectrum) -> Spectrum:
+    """Every block polished in float64; see :func:`unitmargin.orthogonal.polar.polish`."""
+    real = polish_either_way(spectrum.real.detach())
+    return from_complex(real, polish_either_way(spectrum.complex_pairs().detach()))

@@ -43,11 +43,18 @@ class OrthogonalLinear(nn.Module, ABC):
             weight = self.weight()
         return nn.functional.linear(x, weight, self.bias)
 
+    def fix(self) -> Dense:
+        """The layer as it is evaluated, its weight stored."""
+        return self.stored(self.weight())
+
     def freeze(self) -> Dense:
         """The deployed layer: a plain weight, polished in float64."""
-        weight = polish(self.weight().detach())
+        return self.stored(polish(self.weight().detach()))
+
+    def stored(self, weight: Float[Tensor, "out in"]) -> Dense:
+        """A fixed layer of this weight and this layer's bias, in the dtype of the weight."""
         bias = torch.zeros(self.out_features) if self.bias is None else self.bias.detach()
-        return Dense(weight, bias.to(weight.device, torch.float64))
+        return Dense(weight.detach(), bias.to(weight))
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"

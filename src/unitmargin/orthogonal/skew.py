@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from unitmargin.fourier import KernelTransform, Spectrum, from_complex, multiply
 from unitmargin.frozen.layers import CircularConvolution, Dense
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
+from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
 from unitmargin.orthogonal.linear import OrthogonalLinear
 from unitmargin.orthogonal.polar import polish_either_way
 
@@ -176,11 +176,7 @@ class SkewConv2d(OrthogonalConv2d):
         size, map_size = (skew.shape[2], skew.shape[3]), self.transform.map_size
         transform = KernelTransform(size, map_size).to(skew.device).double()
         blocks = self._slice(spectrum_exponential(transform(skew)))
-        exact = from_complex(
-            polish_either_way(blocks.real), polish_either_way(blocks.complex_pairs())
-        )
-        bias = torch.zeros(self.out_channels) if self.bias is None else self.bias.detach()
-        return CircularConvolution(*exact, bias.to(skew.device, torch.float64), map_size=map_size)
+        return self.stored(polish_spectrum(blocks))
 
 
 def spectrum_exponential(blocks: Spectrum) -> Spectrum:
@@ -254,5 +250,4 @@ class SkewLinear(OrthogonalLinear):
     def freeze(self) -> Dense:
         """The deployed layer: the exponential in float64."""
         exact = exponential(self.skew().detach().double())[: self.out_features]
-        bias = torch.zeros(self.out_features) if self.bias is None else self.bias.detach()
-        return Dense(polish_either_way(exact), bias.to(exact.device, torch.float64))
+        return self.stored(polish_either_way(exact))

@@ -13,9 +13,10 @@ from tqdm import tqdm
 from unitmargin.certificates import certificate_from_logits
 from unitmargin.checkpoint import write_weights
 from unitmargin.data import Samples, as_samples
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.layers import WeightedLayer
 from unitmargin.losses import margins
-from unitmargin.models import Classifier
-from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
+from unitmargin.models import Classifier, fixed_network
 from unitmargin.processes import join_processes
 from unitmargin.promises import audit_layer
 from unitmargin.recipe import Recipe, TrainingOptions
@@ -30,8 +31,7 @@ from unitmargin.runs import (
 from unitmargin.trainer import Trainer
 
 EVALUATION_BATCH = 2048
-"""Samples a forward pass without gradient: the weights are orthogonalised once a batch, so larger
-is cheaper, and 2048 activations of a 3 x 32 x 32 network take 25 MB a layer."""
+"""Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
 Data = Samples | tuple[Tensor, Tensor]
 
@@ -112,8 +112,9 @@ def train(
     for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
         loss, rate = trainer.epoch(epoch)
-        clean, certified = evaluate(model, test)
-        error = orthogonality_error(model)
+        network = fixed_network(model.eval())
+        clean, certified = evaluate(network, test)
+        error = orthogonality_error(network)
         seconds = time.perf_counter() - started
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
@@ -137,20 +138,19 @@ def _changed(options: TrainingOptions, changes: dict[str, Any]) -> TrainingOptio
 
 
 @torch.no_grad()
-def evaluate(model: Classifier, samples: Samples) -> tuple[float, float]:
+def evaluate(network: FrozenNetwork, samples: Samples) -> tuple[float, float]:
     """Clean accuracy, and the share of samples right with a radius above 36/255.
 
     Radii here divide by the row distances of the head and the constant of the input normalisation
     and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
     measured constants for every layer.
     """
-    model.eval()
-    rows = model.head.weight().double()
-    constants = torch.cdist(rows, rows) * model.normalize.norm()
+    rows = network.head.weight.double()
+    constants = torch.cdist(rows, rows) * network.input_scale
     right, certified = 0, 0
     for start in range(0, len(samples), EVALUATION_BATCH):
         inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH))
-        logits = model(inputs)
+        logits = network(inputs)
         positive = margins(logits, labels) > 0
         radius = certificate_from_logits(logits, constants).radius
         right += int(positive.sum())
@@ -158,10 +158,10 @@ def evaluate(model: Classifier, samples: Samples) -> tuple[float, float]:
     return right / len(samples), certified / len(samples)
 
 
-def orthogonality_error(model: Classifier) -> float:
-    """Largest deviation from 1 of a singular value of any orthogonal layer, as it is evaluated."""
-    trained = OrthogonalLinear | OrthogonalConv2d
-    layers = [layer for layer in model.features.modules() if isinstance(layer, trained)]
+def orthogonality_error(network: FrozenNetwork) -> float:
+    """Largest deviation from 1 of a singular value of any weighted layer but the head."""
+    modules = (module for layer in network.features() for module in layer.modules())
+    layers = [module for module in modules if isinstance(module, WeightedLayer)]
     return max((audit_layer("", layer).deviation for layer in layers), default=0.0)
 
 
