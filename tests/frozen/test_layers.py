@@ -30,6 +30,17 @@ def test_singular_values_of_a_tall_matrix_are_those_of_its_transpose() -> None:
     assert (singular_values(matrix) - singular_values(matrix.mH)).abs().max() <= EXACTNESS
 
 
+@pytest.mark.parametrize("size", [3e-8, 3e-6, 1e-5, 1e-3])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_singular_values_near_one(dtype: torch.dtype, size: float) -> None:
+    """Known deviations from 1, on both sides of where single precision serves."""
+    left, right = (torch.linalg.qr(torch.randn(3, 9, 9, dtype=dtype)).Q for _ in range(2))
+    deviations = size * (2.0 * torch.rand(3, 9, dtype=torch.float64) - 1.0)
+    values = singular_values((left * (1.0 + deviations)[:, None]) @ right)
+    error = (values - (1.0 + deviations).flatten().sort().values).abs().max()
+    assert error <= 1e-6 * size + EXACTNESS
+
+
 def test_singular_values_of_nothing() -> None:
     assert singular_values(torch.empty(0, 2, 3)).shape == (0,)
 

@@ -10,20 +10,32 @@ from torch import Tensor
 from unitmargin.fixed import FixedLayer
 from unitmargin.fourier import CircularTransform, Spectrum, convolve
 
+NEAR = 1e-4
+"""Frobenius norm of W W^T - I up to which its eigenvalues are computed in single precision: known
+to 1e-10 then, in two thirds of the time."""
+
 
 def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     """All singular values of a stack of matrices, real or complex, ascending, in float64: as many
     a matrix as its shorter side has entries.
 
-    Square roots of the Gram matrices' eigenvalues: relative accuracy about 1e-15 near 1, which is
-    where orthogonal weights are; 1e-8 of the largest value near 0.
+    Square roots of the Gram matrices' eigenvalues, of near-orthogonal matrices those of their
+    deviation from I, in single precision.
+    Guarantee: wrong by at most 1e-6 of the largest deviation from 1 if that is below ``NEAR``;
+    elsewhere by 1e-15 of the largest value near it, and by 1e-8 of it near 0.
     """
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64, device=matrices.device)
     wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
     gram = wide @ wide.mH if wide.shape[-2] <= wide.shape[-1] else wide.mH @ wide
-    values: Tensor = torch.linalg.eigvalsh(gram)
-    return values.clamp_min(0.0).sqrt().flatten().sort().values
+    deviation = gram - torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    if float(torch.linalg.vector_norm(deviation, dim=(-2, -1)).max()) <= NEAR:
+        single = torch.complex64 if matrices.is_complex() else torch.float32
+        values = 1.0 + torch.linalg.eigvalsh(deviation.to(single)).double()
+    else:
+        values = torch.linalg.eigvalsh(gram)
+    ascending: Tensor = values.clamp_min(0.0).sqrt().flatten().sort().values
+    return ascending
 
 
 class WeightedLayer(FixedLayer):
