@@ -1,5 +1,6 @@
 """The command line: exit statuses, messages that name the next command, and a fast --help."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -245,3 +246,15 @@ def test_the_package_is_a_command() -> None:
     )  # fmt: skip
     assert done.returncode == 0
     assert "exit status 1 if one is broken" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("0", "0")])
+def test_large_pages_are_asked_for_unless_the_user_says_otherwise(
+    given: str | None, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(cli.HUGE_PAGES, given or "")
+    if given is None:
+        monkeypatch.delenv(cli.HUGE_PAGES)
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert os.environ[cli.HUGE_PAGES] == used

@@ -14,7 +14,7 @@ EXACT = 1e-12
 
 def tables(map_size: tuple[int, int]) -> Tables:
     transform = CircularTransform(map_size)
-    return Tables(transform.gather, transform.source, transform.conjugate)
+    return Tables(transform.gather, transform.mirrored, transform.source)
 
 
 @pytest.mark.parametrize("map_size", SIZES)

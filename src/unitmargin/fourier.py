@@ -89,8 +89,8 @@ class CircularTransform(nn.Module):
 
     basis: Tensor
     gather: Tensor
+    mirrored: Tensor
     source: Tensor
-    conjugate: Tensor
 
     def __init__(self, map_size: tuple[int, int]) -> None:
         super().__init__()
@@ -121,17 +121,19 @@ class CircularTransform(nn.Module):
         half = width // 2 + 1
         kept = [*chosen.real, *chosen.pairs]
         position = {frequency: index for index, frequency in enumerate(kept)}
-        source, conjugate = [], []
+        mirrored: list[int] = []
+        source = []
         for row in range(height):
             for column in range(half):
-                mirror = (-row % height, -column % width)
-                direct = (row, column) in position
-                source.append(position[(row, column) if direct else mirror])
-                conjugate.append(not direct)
+                if (row, column) in position:
+                    source.append(position[row, column])
+                else:
+                    source.append(len(kept) + len(mirrored))
+                    mirrored.append(position[-row % height, -column % width] - self.n_real)
         gather = [row * half + column for row, column in kept]
         self.register_buffer("gather", torch.tensor(gather), persistent=False)
+        self.register_buffer("mirrored", torch.tensor(mirrored).long(), persistent=False)
         self.register_buffer("source", torch.tensor(source), persistent=False)
-        self.register_buffer("conjugate", torch.tensor(conjugate), persistent=False)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
@@ -172,7 +174,7 @@ class CircularTransform(nn.Module):
         return half_plane.synthesise(real, pairs, self._tables(), self.map_size)
 
     def _tables(self) -> half_plane.Tables:
-        return half_plane.Tables(self.gather, self.source, self.conjugate)
+        return half_plane.Tables(self.gather, self.mirrored, self.source)
 
 
 class Spectrum(NamedTuple):

@@ -15,13 +15,14 @@ from torch import Tensor
 class Tables(NamedTuple):
     """Positions of the kept frequencies in the half plane of ``rfft2``, and back.
 
-    ``gather (S + P,)`` picks the kept ones; ``source`` and ``conjugate`` (height times half width)
-    say which kept one stands at each place, and whether conjugated.
+    ``gather (S + P,)`` picks the kept ones. ``mirrored`` are the pairs whose conjugate stands in
+    the half plane too; ``source`` (height times half width) says what stands at each place, counted
+    in the kept ones followed by those conjugates.
     """
 
     gather: Tensor
+    mirrored: Tensor
     source: Tensor
-    conjugate: Tensor
 
 
 def analyse(
@@ -66,7 +67,7 @@ class _Analyse(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        x: Tensor, gather: Tensor, source: Tensor, conjugate: Tensor
+        x: Tensor, gather: Tensor, mirrored: Tensor, source: Tensor
     ) -> tuple[Tensor, Tensor]:
         n_real = 2 * len(gather) - x.shape[-2] * x.shape[-1]
         half_plane = _half_plane(x).flatten(2).permute(2, 0, 1)
@@ -95,16 +96,16 @@ class _Synthesise(torch.autograd.Function):
         real: Tensor,
         pairs: Tensor,
         gather: Tensor,
+        mirrored: Tensor,
         source: Tensor,
-        conjugate: Tensor,
         height: int,
         width: int,
     ) -> Tensor:
         batch, channels = real.shape[1:]
         complex_pairs = torch.complex(pairs[:, 0], pairs[:, 1]) * math.sqrt(0.5)
-        kept = torch.cat((torch.complex(real, torch.zeros_like(real)), complex_pairs))
-        half_plane = kept.index_select(0, source)
-        half_plane = torch.where(conjugate[:, None, None], half_plane.conj(), half_plane)
+        conjugates = complex_pairs.index_select(0, mirrored).conj()
+        alone = torch.complex(real, torch.zeros_like(real))
+        half_plane = torch.cat((alone, complex_pairs, conjugates)).index_select(0, source)
         half_plane = half_plane.permute(1, 2, 0).reshape(batch, channels, height, width // 2 + 1)
         if batch == 0:
             return real.new_empty(0, channels, height, width)

@@ -84,7 +84,7 @@ def test_polish_ends_at_the_polar_factor() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_the_last_step_of_polish_is_exact(dtype: torch.dtype) -> None:
-    """Just below the residual from which one step is taken: singular values of 1 + 4e-6."""
+    """Just below the residual from which one step is taken: a singular value of 1 + 4e-5."""
     frame = torch.linalg.qr(torch.randn(30, 30, dtype=dtype)).Q[:1]
     raw = (1.0 + 0.4 * LAST_RESIDUAL) * frame
     assert 0.5 * LAST_RESIDUAL < torch.linalg.vector_norm(raw @ raw.mH - 1.0) <= LAST_RESIDUAL

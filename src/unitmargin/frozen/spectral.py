@@ -107,9 +107,9 @@ def _embed(real: Tensor, imaginary: Tensor) -> Tensor:
 def _scaled(blocks: Tensor) -> tuple[Tensor, float]:
     """The blocks in float64 divided by a power of two, and that power; 0 for zero blocks."""
     wide = blocks.detach().cpu().double()
-    if not bool(torch.isfinite(wide).all()):
+    largest = max(map(abs, map(float, wide.aminmax()))) if wide.numel() else 0.0
+    if not math.isfinite(largest):
         raise ValueError("weights must be finite, got NaN or infinity; train or load them again")
-    largest = float(wide.abs().max()) if wide.numel() else 0.0
     if largest == 0.0:
         return wide, 0.0
     exponent = math.frexp(largest)[1]

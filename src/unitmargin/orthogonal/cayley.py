@@ -1,5 +1,6 @@
 """Weights by the Cayley transform: of each frequency of a convolution, or of a dense matrix."""
 
+import copy
 import math
 
 import torch
@@ -7,6 +8,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from unitmargin.fourier import KernelTransform, Spectrum, from_complex
+from unitmargin.frozen.layers import CircularConvolution
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear
 
@@ -83,6 +85,11 @@ class CayleyConv2d(OrthogonalConv2d):
         if self.transform.n_pairs == 0:
             return Spectrum(cayley(free.real), free.pairs)
         return from_complex(cayley(free.real), cayley(free.complex_pairs()))
+
+    def freeze(self) -> CircularConvolution:
+        """The deployed layer: the transform in float64, which leaves nothing to polish."""
+        with torch.no_grad():
+            return self.stored(copy.deepcopy(self).double().spectrum())
 
 
 class ScaledCayleyConv2d(CayleyConv2d):
