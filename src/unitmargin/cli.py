@@ -180,7 +180,7 @@ def reproduce(
         minutes: instead of epochs: as many steps a row as take about that long.
         seeds: trainings a row (the paper: 4).
         limit: at most this many training and test samples.
-        samples: how many test samples are attacked; default: 500.
+        samples: how many test samples are attacked; default: 500, of limited rows one in twenty.
         solvers: of the minimal adversarial perturbation.
         device: cpu, cuda, cuda:1, ...
     """

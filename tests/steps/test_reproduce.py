@@ -97,6 +97,12 @@ def test_a_budget_without_changes_is_the_recipe(tmp_path: Path) -> None:
     assert named.data.path == str(tmp_path / "images")
 
 
+@pytest.mark.parametrize(("limit", "samples"), [(None, 500), (512, 26), (1, 1), (50_000, 500)])
+def test_the_papers_share_of_limited_samples_is_attacked(limit: int | None, samples: int) -> None:
+    (recipe,) = Budget(limit=limit).recipes(ROW)
+    assert recipe.verify_samples == samples
+
+
 def test_both_files_hold_the_tables(tmp_path: Path) -> None:
     message = write_outputs("tightness", [], tmp_path / "out")
     assert message.startswith("reproduce: tightness from 0 runs -> ")

@@ -71,6 +71,6 @@ def test_all_rows_end_to_end(tmp_path: Path) -> None:
     """``UNITMARGIN_CIFAR10`` names the real images; without it, noise stands for them."""
     real = os.environ.get("UNITMARGIN_CIFAR10")
     data = Path(real) if real else noise(tmp_path / "cifar")
-    reproduce(tmp_path / "out", data, "--epochs", "1", "--limit", "512", "--samples", "8")
+    reproduce(tmp_path / "out", data, "--epochs", "1", "--limit", "512")
     for name in ("accuracy", "input-size", "tightness", "robust-accuracy"):
         assert "not run" not in (tmp_path / "out" / f"{name}.md").read_text()

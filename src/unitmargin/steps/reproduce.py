@@ -1,5 +1,6 @@
 """Reproduce: train what is missing for a table or figure of the paper, and write it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,9 @@ from unitmargin.runs import RunError, RunFolder, write_aside, write_text
 
 ALL = "all"
 """The target that stands for every one."""
+
+ATTACKED_SHARE = 0.05
+"""Share of limited test samples that are attacked: the paper's 500 of 10,000."""
 
 RESOLUTION = 150
 """Dots an inch of the PNG files."""
@@ -24,7 +28,8 @@ class Budget:
         epochs: instead of the recipe's.
         limit: at most this many training and test samples.
         seeds: one training a seed and row.
-        samples: how many test samples are attacked.
+        samples: how many test samples are attacked; by default as many as the recipe says, and
+            of limited ones ``ATTACKED_SHARE``.
     """
 
     data: Path | None = None
@@ -47,11 +52,18 @@ class Budget:
                 recipe.training,
                 epochs=recipe.training.epochs if self.epochs is None else self.epochs,
             ),
-            verify_samples=recipe.verify_samples if self.samples is None else self.samples,
+            verify_samples=self._attacked(recipe),
         )
         return [
             replace(changed, training=replace(changed.training, seed=seed)) for seed in self.seeds
         ]
+
+    def _attacked(self, recipe: Recipe) -> int:
+        if self.samples is not None:
+            return self.samples
+        if self.limit is None:
+            return recipe.verify_samples
+        return min(recipe.verify_samples, math.ceil(ATTACKED_SHARE * self.limit))
 
 
 @dataclass(frozen=True)
