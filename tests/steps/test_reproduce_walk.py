@@ -18,7 +18,7 @@ SMALL = {
     "tightness": (row_recipe("LargeConvNet", "raw"),),
     "robust-accuracy": (row_recipe("UGNN+OPLU+updU", "raw"),),
 }
-"""Two networks: all of them take half an hour."""
+"""Two networks: all of them take forty minutes."""
 
 RECORDS = 128
 """Images in each of the six files that stand for CIFAR-10 where the real ones are not at hand."""
