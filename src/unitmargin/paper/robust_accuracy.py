@@ -21,6 +21,9 @@ from unitmargin.runs import EPSILONS, RunFolder
 LARGE = ("UGNN+MaxMin+updB", "raw", 256)
 """The network that the paper sets against its peers: the most accurate one."""
 
+LARGEST_LEGEND = 6
+"""Networks named inside a panel; more are named beside it, where no curve runs through them."""
+
 EPSILON_END = 1.5
 EPSILON_POINTS = 301
 
@@ -90,7 +93,14 @@ def draw(axes: Axes, curves: Sequence[Curve], epsilon: str) -> None:
         style = "-" if number < len(CLASS_COLOURS) else "--"
         axes.plot(epsilons(), line, style, color=colour, label=legend, linewidth=1.6)
     if curves:
-        axes.legend(frameon=False, labelcolor=INK, fontsize=TEXT_SIZE - 4)
+        crowded = len(curves) > LARGEST_LEGEND
+        axes.legend(
+            loc="center left" if crowded else "best",
+            bbox_to_anchor=(1.0, 0.5) if crowded else None,
+            frameon=False,
+            labelcolor=INK,
+            fontsize=TEXT_SIZE - 4,
+        )
     else:
         axes.text(0.5, 0.5, NOT_RUN, ha="center", color=MUTED, transform=axes.transAxes)
     axes.set_xlim(0.0, EPSILON_END)
