@@ -12,7 +12,7 @@ from unitmargin.fourier import CircularTransform, Spectrum, convolve
 
 NEAR = 1e-4
 """Frobenius norm of W W^T - I up to which its eigenvalues are computed in single precision: known
-to 1e-10 then, in two thirds of the time."""
+to 1e-9 then, in two thirds of the time."""
 
 
 def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
@@ -21,8 +21,9 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
 
     Square roots of the Gram matrices' eigenvalues, of near-orthogonal matrices those of their
     deviation from I, in single precision.
-    Guarantee: wrong by at most 1e-6 of the largest deviation from 1 if that is below ``NEAR``;
-    elsewhere by 1e-15 of the largest value near it, and by 1e-8 of it near 0.
+    Guarantee: wrong by at most 1e-5 of the largest deviation from 1 (measured: 1.4e-6 of it at 768
+    rows) where W W^T - I has a Frobenius norm of at most ``NEAR``; elsewhere by 1e-15 of the
+    largest value near it, and by 1e-8 of it near 0.
     """
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64, device=matrices.device)

@@ -129,7 +129,7 @@ def _residual_bound(gram: Tensor, error: Tensor) -> Tensor:
 
 
 def _squared_residual_bound(gram: Tensor, error: Tensor, embedded: bool = False) -> Tensor:
-    r"""(3'): :math:`\|W\|^2 \le \theta + \|(G - \theta I)^2\|_F^{1/2}`, four to five times nearer
+    r"""(3'): :math:`\|W\|^2 \le \theta + \|(G - \theta I)^2\|_F^{1/2}`, about five times nearer
     where the residual is noise: it counts eigenvalues by their fourth powers."""
     residual, rest = _residual(gram)
     # The upper half of an embedded square holds all entries of the complex one.

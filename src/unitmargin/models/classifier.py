@@ -69,16 +69,17 @@ def fixed_network(model: Classifier) -> FrozenNetwork:
 
 def fixed_layer(layer: nn.Module) -> FixedLayer:
     """The layer as it is evaluated, its weight stored: a fixed layer is its own."""
-    fixed: Any = layer if isinstance(layer, FixedLayer) else layer.fix()  # type: ignore[operator]
-    assert isinstance(fixed, FixedLayer)  # the contract of every trainable layer
-    return copy.deepcopy(fixed)  # a layer may hand out its own parameters
+    return _own_copy(layer if isinstance(layer, FixedLayer) else layer.fix())  # type: ignore[operator]
 
 
 def frozen_layer(layer: nn.Module) -> FixedLayer:
     """The deployed form of a layer: a fixed layer is its own."""
-    frozen: Any = layer if isinstance(layer, FixedLayer) else layer.freeze()  # type: ignore[operator]
-    assert isinstance(frozen, FixedLayer)  # the contract of every trainable layer
-    return copy.deepcopy(frozen)  # a float64 layer may hand out its own parameters
+    return _own_copy(layer if isinstance(layer, FixedLayer) else layer.freeze())  # type: ignore[operator]
+
+
+def _own_copy(layer: Any) -> FixedLayer:
+    assert isinstance(layer, FixedLayer)  # the contract of every trainable layer
+    return copy.deepcopy(layer)  # a layer may hand out its own parameters
 
 
 def choose(family: str, name: str, registry: Mapping[str, Choice]) -> Choice:

@@ -23,9 +23,9 @@ def freeze(
 ) -> FrozenNetwork:
     r"""Turn a trained classifier into a plain network: no parametrisation, no inner iteration.
 
-    Every orthogonal weight is polished in float64 until :math:`W W^T = I` to 1e-13 (:math:`W^T W`
-    where it grows), a UPD head is projected on the UPD set, then all is rounded to ``dtype``; only
-    then are the deviations measured and stored in ``facts``.
+    Every orthogonal weight is polished, or made, in float64 until :math:`W W^T = I` to 1e-13
+    (:math:`W^T W` where it grows), a UPD head is projected on the UPD set, then all is rounded to
+    ``dtype``; only then are the deviations measured and stored in ``facts``.
 
     Args:
         model: left untouched, mode and device included.
