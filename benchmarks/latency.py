@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from networks import CONTENDERS, IN_SHAPE
 from timing import interleaved_medians
 
-from unitmargin.certificates import certify
-from unitmargin.runs import provenance, write_json
-from unitmargin.steps.freeze import freeze
+from unitmargin.certificates.certify import certify
+from unitmargin.foundation.files import write_json
+from unitmargin.models.freezing import freeze
+from unitmargin.runs.provenance import provenance
 
 WARM_UP = 5
 """Passes before the clock starts."""

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 import unitmargin as um
-from unitmargin.activations import build_activation
-from unitmargin.optim import build_optimizers
+from unitmargin.layers.activations import build_activation
 from unitmargin.orthogonal.manifold import ManifoldConv2d
-from unitmargin.precision import training_precision
+from unitmargin.training.optimizers import build_optimizers
+from unitmargin.training.precision import training_precision
 
 IN_SHAPE = (3, 32, 32)
 HIDDEN = (1024, 512)

@@ -22,10 +22,11 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
-from unitmargin.fourier import CircularTransform, KernelTransform, convolve
-from unitmargin.frozen.layers import singular_values
+from unitmargin.foundation.files import write_json
+from unitmargin.layers.fourier import CircularTransform, KernelTransform, convolve
+from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal.bcop import BCOPConv2d
-from unitmargin.runs import provenance, write_json
+from unitmargin.runs.provenance import provenance
 
 LAYERS = ((3, 32, 3, 32), (128, 32, 2, 16), (32, 64, 3, 16), (256, 64, 2, 8))
 """Input channels, output channels, kernel and map side of LargeConvNet's convolutions, the strided

@@ -21,10 +21,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from unitmargin.certificates.rounding_attack import (
+    CANDIDATES,
+    POWER,
+    RADII,
+    near_boundary,
+    rounding_attack,
+)
+from unitmargin.foundation.files import write_json
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.rounding_attack import CANDIDATES, POWER, RADII, near_boundary, rounding_attack
-from unitmargin.runs import RunFolder, open_dataset, provenance, write_json
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.opening import open_dataset
+from unitmargin.runs.provenance import provenance
 
 BATCH = 10
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}

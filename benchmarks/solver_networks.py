@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 import unitmargin as um
 from unitmargin.data import Samples
-from unitmargin.runs import RunFolder, open_dataset
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.opening import open_dataset
 
 
 @dataclass(frozen=True)

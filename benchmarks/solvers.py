@@ -23,9 +23,10 @@ from solver_networks import IN_PLACE, Case, run_case
 from solver_references import references
 from solver_tables import OUTSIDE, Measurement, Row, draw, markdown, rows
 
-from unitmargin.certificates import certify
+from unitmargin.certificates.certify import certify
+from unitmargin.foundation.files import write_json, write_text
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import commit, provenance, write_json, write_text
+from unitmargin.runs.provenance import commit, provenance
 from unitmargin.solvers import SOLVERS, Solver
 from unitmargin.solvers.driver import search
 

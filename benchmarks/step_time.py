@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from networks import CLASSES, CONTENDERS, IN_SHAPE, Contender
 from timing import interleaved_medians
 
-from unitmargin.precision import PRECISIONS
-from unitmargin.runs import provenance, write_json
+from unitmargin.foundation.files import write_json
+from unitmargin.runs.provenance import provenance
+from unitmargin.training.precision import PRECISIONS
 
 RATIOS = {
     "on_manifold_over_twin": ("on_manifold", "twin"),

@@ -17,9 +17,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
-from unitmargin.checks import upd_error
+from unitmargin.auditing.gradients import upd_error
+from unitmargin.foundation.files import write_json
 from unitmargin.heads import UPD_HEADS, UPDHead
-from unitmargin.runs import provenance, write_json
+from unitmargin.runs.provenance import provenance
 
 NOISE = 0.05
 """Size of the perturbation of each entry relative to its row: what a training step leaves."""

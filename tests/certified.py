@@ -3,9 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from unitmargin.foundation.files import write_csv
 from unitmargin.paper import Table
-from unitmargin.recipe import embedded_recipe, read_recipe
-from unitmargin.runs import RunFolder, write_csv
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import embedded_recipe, read_recipe
 
 CERTIFICATES = ("index", "label", "predicted", "runner_up", "margin", "radius")
 

@@ -7,19 +7,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.data import Samples
-from unitmargin.fixed import (
-    FixedLayer,
-    Flatten,
-    MaxPool,
-    Normalize,
-    PixelUnshuffle,
-    ScaledAveragePool,
-)
-from unitmargin.fourier import frequencies
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork, save
-from unitmargin.runs import RunFolder
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.certify import certify_samples, write_certificates
 
 N_INPUTS = 24

@@ -17,11 +17,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.activations import Abs, GroupSort
-from unitmargin.fixed import FixedLayer, Flatten
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.frozen.arithmetic import gamma
 from unitmargin.heads import simplex
+from unitmargin.layers.activations import Abs, GroupSort
+from unitmargin.layers.arithmetic import gamma
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.rearrangement import Flatten
 
 RADIAL_ROUNDINGS = 8
 """Roundings of the norm of four numbers: a square, three additions, a root, and room."""

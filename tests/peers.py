@@ -3,9 +3,9 @@
 import torch
 
 from unitmargin import build_model, freeze
-from unitmargin.fixed import Normalize
 from unitmargin.frozen import ConvexCombination, FrozenNetwork
-from unitmargin.frozen.layers import WeightedLayer
+from unitmargin.frozen.weighted import WeightedLayer
+from unitmargin.layers.normalize import Normalize
 
 SHAPES = {
     "large_convnet": (2, 8, 8),

@@ -2,8 +2,8 @@
 
 import torch
 
+from unitmargin.certificates.tightness import Box, Search
 from unitmargin.solvers import Status
-from unitmargin.tightness import Box, Search
 
 
 def made_search(

@@ -10,8 +10,8 @@ import pytest
 
 from unitmargin import cli
 from unitmargin.frozen import load, save
-from unitmargin.recipe import read_recipe
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import read_recipe
 
 RECIPE = """
 name = "tiny"

@@ -33,7 +33,7 @@ import sys
 import torch
 from unitmargin import UGNN, certify, freeze
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.rounding_attack import near_boundary
+from unitmargin.certificates.rounding_attack import near_boundary
 
 torch.manual_seed(0)
 frozen = freeze(UGNN((1, 8, 8), 4, hidden=(60, 30)))

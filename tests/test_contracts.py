@@ -13,9 +13,8 @@ import torch
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
-from unitmargin.activations import ACTIVATIONS
-from unitmargin.checks import (
-    audit,
+from unitmargin.auditing.audit import audit
+from unitmargin.auditing.gradients import (
     gnp_error,
     jacobian,
     pair_distances,
@@ -23,13 +22,14 @@ from unitmargin.checks import (
     unit_gradient_error,
     upd_error,
 )
+from unitmargin.auditing.rows import HEAD_CHECKS, head_error, is_signed_distance
 from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
+from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.classifier import fixed_layer
+from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
-from unitmargin.promises import HEAD_CHECKS, head_error, is_signed_distance
-from unitmargin.steps.freeze import freeze
 
 GNP_EXACT = 1e-12
 """``J J^T`` in float64: a few hundred operations on numbers of size 1."""

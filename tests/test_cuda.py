@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
+from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES, ProfileError
-from unitmargin.rounding_attack import near_boundary, rounding_attack
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

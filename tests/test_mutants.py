@@ -8,7 +8,7 @@ from mutants import ROOT, Mutant, run_test_of, source
 BY_HAND = "frozen/test_rounding.py::test_bounds_of_one_layer_by_hand"
 CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
 FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
-SLACK = "test_certificates.py::test_the_slack_is_subtracted_before_the_division"
+SLACK = "certificates/test_certify.py::test_the_slack_is_subtracted_before_the_division"
 COMBINATION = "frozen/test_layer_rounding.py::test_a_combination_by_hand"
 SQUARED = "frozen/test_spectral.py::test_the_squared_residual_is_reached"
 GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
@@ -75,8 +75,8 @@ MUTANTS = [
            "+ paths * gamma(COMBINATION_ROUNDINGS, profile.unit)", "", COMBINATION),
     Mutant("rounding of one minus the share", LAYER,
            "COMBINATION_ROUNDINGS = 3", "COMBINATION_ROUNDINGS = 2", COMBINATION),
-    Mutant("shape of a branch", "frozen/residual.py", "output.shape != x.shape", "False",
-           "frozen/test_residual.py::test_a_branch_that_changes_the_shape_is_refused"),
+    Mutant("shape of a branch", "frozen/combination.py", "output.shape != x.shape", "False",
+           "frozen/test_combination.py::test_a_branch_that_changes_the_shape_is_refused"),
     Mutant("changes inside a branch", "frozen/network.py",
            "tensor.detach().clone() for tensor in self.buffers()",
            "tensor.detach() for tensor in self.buffers()",
@@ -84,18 +84,18 @@ MUTANTS = [
     Mutant("normalisation", ROUNDING,
            "Affine(slope=gamma(2, profile.unit))", "Affine()",
            "frozen/test_rounding.py::test_the_normalisation_pays_two_roundings"),
-    Mutant("second evaluation", "certificates.py", "slack = 2.0 *", "slack = 1.0 *", SLACK),
-    Mutant("slope in the radius", "certificates.py",
+    Mutant("second evaluation", "certificates/certificate.py", "slack = 2.0 *", "slack = 1.0 *", SLACK),
+    Mutant("slope in the radius", "certificates/certificate.py",
            "pair + beta * bounds.input_scale", "pair", SLACK),
-    Mutant("scale of the input", "certificates.py",
+    Mutant("scale of the input", "certificates/certificate.py",
            "beta * bounds.input_scale) /", "beta) /", SLACK),
-    Mutant("rounding down", "certificates.py", "DOWN = 1.0 - 2.0**-40", "DOWN = 1.0", SLACK),
-    Mutant("overflow", "certificates.py",
+    Mutant("rounding down", "certificates/certificate.py", "DOWN = 1.0 - 2.0**-40", "DOWN = 1.0", SLACK),
+    Mutant("overflow", "certificates/certificate.py",
            "torch.where(largest < bounds.limit, radius, torch.zeros_like(radius))", "radius",
-           "test_certificates.py::test_nothing_is_claimed_near_overflow"),
-    Mutant("all classes", "certificates.py",
+           "certificates/test_certify.py::test_nothing_is_claimed_near_overflow"),
+    Mutant("all classes", "certificates/certificate.py",
            "radius = radii.min(1).values", "radius = radii.gather(1, runner_up[:, None])[:, 0]",
-           "test_certificates.py::test_the_nearest_class_need_not_be_the_runner_up"),
+           "certificates/test_certify.py::test_the_nearest_class_need_not_be_the_runner_up"),
     Mutant("residual", SPECTRAL, "(rest + _frobenius(residual)", "(rest", RANDOM),
     Mutant("residual of (3')", SPECTRAL, "(rest + norm", "(rest", SQUARED),
     Mutant("error of G in (3)", SPECTRAL,

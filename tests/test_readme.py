@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unitmargin.cli import main
-from unitmargin.recipe import read_recipe
+from unitmargin.runs.recipe import read_recipe
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/guide.md")

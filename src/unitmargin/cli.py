@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
-    from unitmargin.recipe import Recipe
-    from unitmargin.runs import RunFolder
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.runs.recipe import Recipe
 
 FolderPath = Annotated[Path, tyro.conf.Positional]
 
@@ -47,8 +47,8 @@ class Chosen:
 
     def open(self) -> "tuple[Recipe, RunFolder]":
         """The changed recipe and its run folder."""
-        from unitmargin.recipe import embedded_recipe, read_recipe
-        from unitmargin.runs import RunFolder
+        from unitmargin.runs.folder import RunFolder
+        from unitmargin.runs.recipe import embedded_recipe, read_recipe
 
         recipe = read_recipe(embedded_recipe(self.recipe))
         path = None if self.data is None else str(self.data.resolve())
@@ -71,8 +71,8 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
-    from unitmargin.processes import join_processes, leave_processes
     from unitmargin.steps.train import train_run
+    from unitmargin.training.processes import join_processes, leave_processes
 
     recipe, folder = options.open()
     message = train_run(recipe, folder, options.device)
@@ -84,7 +84,7 @@ def train(options: RecipeOptions) -> int:
 
 def freeze(folder: FolderPath) -> int:
     """Freeze a trained run folder: plain weights, deviations measured after rounding."""
-    from unitmargin.runs import RunFolder
+    from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.freeze import freeze_run
 
     print(freeze_run(RunFolder(folder)))
@@ -98,7 +98,7 @@ def certify(folder: FolderPath, inputs: bool = False) -> int:
         folder: run folder.
         inputs: also keep the certified inputs, for `unitmargin check`.
     """
-    from unitmargin.runs import RunFolder
+    from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.certify import certify_run
 
     print(certify_run(RunFolder(folder), inputs))
@@ -123,7 +123,7 @@ def verify(
             only within.
         rounding_attack: also search the edge of each certified ball by units in the last place.
     """
-    from unitmargin.runs import RunFolder
+    from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.verify import verify_run
 
     message, passed = verify_run(RunFolder(folder), solvers, samples, box, rounding_attack)
@@ -148,7 +148,7 @@ def check(certificates: FolderPath, model: Path | None = None, inputs: Path | No
 
 def report(folder: FolderPath) -> int:
     """Write report.html, report.md and report.json of a run folder."""
-    from unitmargin.runs import RunFolder
+    from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.report import report_run
 
     print(report_run(RunFolder(folder)))
@@ -184,9 +184,9 @@ def reproduce(
         solvers: of the minimal adversarial perturbation.
         device: cpu, cuda, cuda:1, ...
     """
-    from unitmargin.processes import join_processes, leave_processes
     from unitmargin.steps import reproduce as step
     from unitmargin.steps.train import train_run
+    from unitmargin.training.processes import join_processes, leave_processes
 
     verbs = step.Verbs(
         train=lambda recipe, folder: print(train_run(recipe, folder, device, minutes)),

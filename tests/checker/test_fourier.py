@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from unitmargin import fourier as deployed
 from unitmargin.checker.arithmetic import UNIT
 from unitmargin.checker.fourier import (
     TABLE,
@@ -22,6 +21,7 @@ from unitmargin.checker.reading import Array
 from unitmargin.checker.step import product
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.transforms import transform_error
+from unitmargin.layers import fourier as deployed
 
 SIZES = [(1, 1), (2, 2), (1, 5), (3, 4), (5, 3), (7, 7), (8, 8), (6, 11), (9, 8), (16, 16)]
 

@@ -21,8 +21,8 @@ from unitmargin.checker.reading import (
     read_inputs,
     read_model,
 )
+from unitmargin.foundation.files import file_sha256 as other_sha256
 from unitmargin.frozen import files, save
-from unitmargin.runs import file_sha256 as other_sha256
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ import torch
 from claims import EXAMPLES, certified
 
 from unitmargin.checker import CheckError, Verdict, check, write
+from unitmargin.foundation.files import file_sha256, read_csv, write_csv
 from unitmargin.frozen import load, save
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.runs import RunFolder, file_sha256, read_csv, write_csv
+from unitmargin.runs.folder import RunFolder
 
 RAISED = 1e-6
 """Relative increase of a radius that must not pass."""

@@ -8,13 +8,16 @@ from peers import POISON, SHAPES, inputs, peer
 from torch import Tensor
 
 from unitmargin import certify
-from unitmargin.activations import Abs
-from unitmargin.fixed import FixedLayer, Flatten, Normalize, ScaledAveragePool
+from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork
-from unitmargin.frozen.arithmetic import Affine, gamma
 from unitmargin.frozen.layer_rounding import LayerRounding
 from unitmargin.frozen.profiles import PROFILES, find_profile
-from unitmargin.rounding_attack import near_boundary, rounding_attack
+from unitmargin.layers.activations import Abs
+from unitmargin.layers.arithmetic import Affine, gamma
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten
 
 USELESS = 1e-6
 """A bound so far above every error seen would claim nothing of use."""

@@ -7,9 +7,9 @@ import torch
 from model_files import header, rewrite
 from safetensors.torch import load_file
 
-from unitmargin.activations import GroupSort
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.frozen.files import LARGEST
+from unitmargin.layers.activations import GroupSort
 
 
 @pytest.fixture

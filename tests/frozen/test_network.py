@@ -6,10 +6,11 @@ import pytest
 import torch
 from exact import affine, box, polyhedron, stretched_affine, unit_affine
 
-from unitmargin.activations import Abs, GroupSort
-from unitmargin.certificates import certify
-from unitmargin.fixed import Flatten, Normalize
+from unitmargin.certificates.certify import certify
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.layers.activations import Abs, GroupSort
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten
 
 EXACTNESS = 1e-10
 """Proved bounds of a few norms of size 1 exceed them by a few units of 2^-40."""

@@ -8,12 +8,14 @@ import torch
 from torch import Tensor
 
 from unitmargin import UGNN, DenseUGNN, certify, freeze
-from unitmargin.activations import OPLU, Abs, GroupSort, MaxMin
-from unitmargin.fixed import FixedLayer, Flatten, MaxPool, Normalize, PixelUnshuffle
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
-from unitmargin.frozen.arithmetic import Affine, gamma
 from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
 from unitmargin.frozen.transforms import TABLE_ERROR
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.arithmetic import Affine, gamma
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
 USELESS = 1e-6
 """A bound so far above every error seen would claim nothing of use."""

@@ -11,11 +11,8 @@ import torch
 from rational import is_upper_bound
 from torch import Tensor
 
-from unitmargin.activations import Abs
-from unitmargin.checks import jacobian
-from unitmargin.fixed import Normalize
+from unitmargin.auditing.gradients import jacobian
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, spectral
-from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.spectral import (
     RESIDUAL_ENOUGH,
     _cholesky_bound,
@@ -28,6 +25,9 @@ from unitmargin.frozen.spectral import (
     real_embedding,
     spectral_norm_bound,
 )
+from unitmargin.layers.activations import Abs
+from unitmargin.layers.arithmetic import gamma
+from unitmargin.layers.normalize import Normalize
 
 TIGHT = 1e-6
 """Excess near orthogonal weights: what moves no digit of a radius that is read."""

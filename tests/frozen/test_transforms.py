@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from unitmargin.fourier import CircularTransform
-from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.transforms import SCALING_ROUNDINGS, TWIDDLE_ERROR, transform_error
+from unitmargin.layers.arithmetic import gamma
+from unitmargin.layers.fourier import CircularTransform
 
 
 @pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 8), (3, 5), (16, 16), (9, 10), (32, 32)])

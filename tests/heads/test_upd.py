@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from unitmargin.checks import upd_error
+from unitmargin.auditing.gradients import upd_error
 from unitmargin.heads import (
     UPD_HEADS,
     BoundedUPD,

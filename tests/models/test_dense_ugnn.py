@@ -5,8 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unitmargin.checks import unit_gradient_error
-from unitmargin.fixed import Flatten, Normalize
+from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models import DenseUGNN
 
 UNIT_GRADIENT = 1e-5

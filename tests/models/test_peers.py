@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from unitmargin import audit, build_model, certify, freeze, minimal_perturbation, train
-from unitmargin.activations import Abs, MaxMin
 from unitmargin.data import load_dataset
-from unitmargin.fixed import PixelUnshuffle, ScaledAveragePool
+from unitmargin.layers.activations import Abs, MaxMin
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.rearrangement import PixelUnshuffle
 from unitmargin.models import ConvexResidual
 
 PARAMETERS = {

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from unitmargin.activations import Abs, Activation, MaxMin
-from unitmargin.checks import unit_gradient_error
-from unitmargin.fixed import Flatten, MaxPool, Normalize, PixelUnshuffle
+from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.layers.activations import Abs, Activation, MaxMin
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.models import UGNN
 from unitmargin.models.shapes import largest_depth
 from unitmargin.models.ugnn import PAPER_DEPTH

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from unitmargin.checks import jacobian
+from unitmargin.auditing.gradients import jacobian
 from unitmargin.orthogonal.bcop import BCOPConv2d, bcop_kernel, block_convolve, projectors, wrap
 from unitmargin.orthogonal.bjorck import bjorck
 

@@ -5,9 +5,9 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unitmargin.checks import gnp_error, jacobian
+from unitmargin.auditing.gradients import gnp_error, jacobian
+from unitmargin.auditing.rows import weight_singular_values
 from unitmargin.orthogonal.cayley import CayleyConv2d, cayley
-from unitmargin.promises import weight_singular_values
 
 EXACTNESS = 1e-13
 """The promise of the docstring in float64."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from unitmargin.checks import gnp_error
+from unitmargin.auditing.gradients import gnp_error
 from unitmargin.orthogonal.cayley import CayleyConv2d
 from unitmargin.orthogonal.manifold import ManifoldConv2d, ManifoldLinear, manifold_conv
 

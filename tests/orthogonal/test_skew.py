@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from unitmargin.checks import jacobian
+from unitmargin.auditing.gradients import jacobian
 from unitmargin.orthogonal.skew import (
     CORRECTION,
     SkewConv2d,

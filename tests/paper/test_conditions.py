@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from unitmargin.paper.conditions import budget, origin_of
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.training.options import TrainingOptions
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, embedded_recipe, read_recipe
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, embedded_recipe, read_recipe
 
 CIFAR = Recipe("mine", DataOptions("cifar10"), ModelOptions("ugnn", "centre"))
 

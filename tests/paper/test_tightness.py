@@ -8,14 +8,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from unitmargin.certificates.tightness import Search
 from unitmargin.paper import Table
 from unitmargin.paper.conditions import NOT_RUN
 from unitmargin.paper.tightness import HEADER, tightness_tables
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import RunError, RunFolder
-from unitmargin.solver_rows import write_searches
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import Status
-from unitmargin.tightness import Search
+from unitmargin.training.options import TrainingOptions
 
 CIFAR = Recipe(
     "mine",

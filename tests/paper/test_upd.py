@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from unitmargin.checks import pair_distances
+from unitmargin.auditing.gradients import pair_distances
 from unitmargin.heads import BoundedUPD
 from unitmargin.heads.upd import simplex
 from unitmargin.paper.upd import listing, ours, pair_errors, weights

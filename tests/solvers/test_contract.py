@@ -17,7 +17,7 @@ from solvers.cases import (
 )
 from torch import Tensor, nn
 
-from unitmargin.certificates import certify
+from unitmargin.certificates.certify import certify
 from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
 
 DTYPES = (torch.float32, torch.float64)

@@ -6,7 +6,7 @@ from exact import EXACT
 from solvers.cases import QUICK, affine, exact, labelled, piecewise_linear, trained_ugnn
 from torch import Tensor, nn
 
-from unitmargin.certificates import certify
+from unitmargin.certificates.certify import certify
 from unitmargin.solvers import SOLVERS, Status, best_of, minimal_perturbation
 from unitmargin.solvers.problem import Problem, pair_margins
 

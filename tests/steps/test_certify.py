@@ -8,10 +8,13 @@ import torch
 from exact import affine
 from safetensors.torch import load_file
 
-from unitmargin.certificates import Certificate, certify
+from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.certificates.certificate import Certificate
+from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import EPSILONS, RunError, RunFolder, file_sha256, read_csv
+from unitmargin.foundation.files import file_sha256, read_csv
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import (
     CERTIFY_BATCH,
     FORMAT,
@@ -22,6 +25,7 @@ from unitmargin.steps.certify import (
 from unitmargin.steps.check import check_files
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
+from unitmargin.training.options import TrainingOptions
 
 
 def test_batches_make_no_difference() -> None:

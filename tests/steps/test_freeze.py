@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from unitmargin.checks import audit, unit_gradient_error
+from unitmargin.auditing.audit import audit
+from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.data import load_dataset
-from unitmargin.fixed import Normalize
 from unitmargin.frozen import CircularConvolution, Dense, load
+from unitmargin.layers.normalize import Normalize
 from unitmargin.models import Classifier, build_model
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import RunError, RunFolder
-from unitmargin.steps.freeze import freeze, freeze_run
+from unitmargin.models.freezing import freeze
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
+from unitmargin.training.options import TrainingOptions
 
 FLOAT32_PROMISE = 3e-7
 """Singular values and pair distances of a network frozen to float32."""

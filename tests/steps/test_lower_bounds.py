@@ -6,17 +6,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from unitmargin.certificates import certify
+from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.models import build_model, fixed_network
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import RunFolder
+from unitmargin.models.freezing import freeze
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run
-from unitmargin.steps.freeze import freeze, freeze_run
+from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
-from unitmargin.steps.train import evaluate, train_run
+from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import Check, verify, verify_run
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.train import evaluate
 
 SKIPPED = {"unit_gradient", "closed_form_outside_radius"}
 

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import EPSILONS, RunError, RunFolder, read_csv, write_csv
+from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import verify_run
+from unitmargin.training.options import TrainingOptions
 
 REFERENCES = ("src", "href", "data", "action", "poster", "srcset")
 

@@ -9,8 +9,8 @@ from certified import certified
 
 from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
-from unitmargin.recipe import Recipe
-from unitmargin.runs import RunError, RunFolder
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import Recipe
 from unitmargin.steps.reproduce import (
     Budget,
     Verbs,

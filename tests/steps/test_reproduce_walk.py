@@ -10,7 +10,7 @@ import pytest
 from unitmargin import cli
 from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
 
 SMALL = {
     "accuracy": (row_recipe("UGNN+OPLU+updU", "raw"), row_recipe("LargeConvNet", "raw")),

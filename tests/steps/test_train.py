@@ -10,28 +10,19 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
-from unitmargin.fixed import Normalize
-from unitmargin.losses import margins
+from unitmargin.foundation.files import read_csv
+from unitmargin.layers.normalize import Normalize
 from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.runs import (
-    HEADLINE_EPSILON,
-    RunError,
-    RunFolder,
-    open_dataset,
-    open_model,
-    read_csv,
-)
-from unitmargin.steps.train import (
-    EpochRecord,
-    TrainResult,
-    evaluate,
-    orthogonality_error,
-    train,
-    train_run,
-)
-from unitmargin.trainer import Trainer
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.opening import open_dataset, open_model
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.steps.train import train_run
+from unitmargin.training.losses import margins
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.train import EpochRecord, TrainResult, evaluate, orthogonality_error, train
+from unitmargin.training.trainer import Trainer
 
 EPOCHS = 4
 
@@ -296,7 +287,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     def build(*_: object) -> Callable[[Tensor, Tensor], Tensor]:
         return lambda logits, labels: logits.sum() * math.nan
 
-    monkeypatch.setattr("unitmargin.trainer.build_loss", build)
+    monkeypatch.setattr("unitmargin.training.trainer.build_loss", build)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):

@@ -11,20 +11,23 @@ import pytest
 import torch
 from exact import EXACT, unit_affine
 
+from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
+from unitmargin.certificates.tightness import describe, search_boundary
 from unitmargin.data import Samples
-from unitmargin.fixed import Normalize
+from unitmargin.foundation.files import read_csv, write_csv
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.layers.normalize import Normalize
 from unitmargin.models import build_model
-from unitmargin.recipe import DataOptions, ModelOptions, Recipe, TrainingOptions
-from unitmargin.rounding_attack import RoundingAttack, rounding_attack
-from unitmargin.runs import RunError, RunFolder, read_csv, write_csv
-from unitmargin.solver_rows import read_searches
+from unitmargin.models.freezing import freeze
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.searches import read_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
 from unitmargin.steps.certify import HEADER, certify_run
-from unitmargin.steps.freeze import freeze, freeze_run
+from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import (
     UNIT_BOX,
@@ -34,7 +37,7 @@ from unitmargin.steps.verify import (
     verify,
     verify_run,
 )
-from unitmargin.tightness import describe, search_boundary
+from unitmargin.training.options import TrainingOptions
 
 NAMES = ["orthogonality", "upd", "unit_gradient", "closed_form_outside_radius"]
 

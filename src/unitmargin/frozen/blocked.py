@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.fixed import FixedLayer
-from unitmargin.fourier import join_products
-from unitmargin.frozen.layers import CircularConvolution, Dense
-from unitmargin.frozen.residual import ConvexCombination
+from unitmargin.frozen.combination import ConvexCombination
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.fourier import join_products
 
 WIDE_CHANNELS = 256
 """Convolutions of small maps with up to this many channels run in float64: on one CPU thread that

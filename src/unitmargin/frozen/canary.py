@@ -6,10 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from unitmargin.fourier import CircularTransform
-from unitmargin.frozen.arithmetic import gamma
 from unitmargin.frozen.profiles import Profile, ProfileError
 from unitmargin.frozen.transforms import transform_error
+from unitmargin.layers.arithmetic import gamma
+from unitmargin.layers.fourier import CircularTransform
 
 LENGTH = 1024
 """Terms of the probe's dot products: long enough for a reduced precision to show."""

@@ -13,10 +13,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from unitmargin.fixed import FixedLayer
 from unitmargin.frozen.network import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.registry import FROZEN_LAYERS
+from unitmargin.layers.contract import FixedLayer
 
 FORMAT = "unitmargin-frozen-2"
 

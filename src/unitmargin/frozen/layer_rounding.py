@@ -6,14 +6,16 @@ Equation numbers are those of docs/soundness.md.
 import math
 from dataclasses import dataclass, replace
 
-from unitmargin.fixed import FixedLayer, ScaledAveragePool
-from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UP, WIDE, Affine, gamma
 from unitmargin.frozen.blocked import WideConvolution, WideDense
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.combination import ConvexCombination
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.profiles import Profile
-from unitmargin.frozen.residual import ConvexCombination
 from unitmargin.frozen.spectral import LayerConstants
 from unitmargin.frozen.transforms import transform_error
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UP, WIDE, Affine, gamma
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
 
 BIAS_ROUNDINGS = 3
 """Roundings of a convolution's bias beside those of the sum it joins: the root of the number of

@@ -9,13 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.frozen.arithmetic import UP, gamma
 from unitmargin.frozen.canary import check_arithmetic
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.profiles import PROFILES, Profile, check_environment
 from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
 from unitmargin.frozen.spectral import LayerConstants, layer_constants
+from unitmargin.layers.arithmetic import UP, gamma
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
 
 
 class FrozenNetwork(nn.Module):

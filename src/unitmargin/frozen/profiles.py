@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from unitmargin.fixed import FixedLayer
-from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
 from unitmargin.frozen.blocked import WIDE_CHANNELS, BlockedDense, blocked_layer
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
+from unitmargin.layers.contract import FixedLayer
 
 CHUNK = 32
 """Products a float32 dot product of ``float32-blocked`` sums before it meets another: the slack

@@ -1,16 +1,13 @@
 """The layers that a file of a frozen network may name."""
 
-from unitmargin.activations import ACTIVATIONS
-from unitmargin.fixed import (
-    FixedLayer,
-    Flatten,
-    MaxPool,
-    Normalize,
-    PixelUnshuffle,
-    ScaledAveragePool,
-)
-from unitmargin.frozen.layers import CircularConvolution, Dense
-from unitmargin.frozen.residual import BRANCH_LAYERS, ConvexCombination
+from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
+from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
     layer.kind: layer

@@ -10,12 +10,13 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.frozen.arithmetic import LARGEST_SAFE, UP, Affine, gamma
+from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.layer_rounding import LayerRounding, layer_rounding, underflow
-from unitmargin.frozen.layers import Dense
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.spectral import LayerConstants, pair_distance_bounds
+from unitmargin.layers.arithmetic import LARGEST_SAFE, UP, Affine, gamma
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
 
 HEAD_ROUNDINGS = 3
 """Roundings of a logit beside those of its dot product: the bias, and the difference of two."""

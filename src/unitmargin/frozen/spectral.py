@@ -13,10 +13,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.fixed import FixedLayer, Normalize
-from unitmargin.frozen.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
-from unitmargin.frozen.layers import CircularConvolution, Dense
-from unitmargin.frozen.residual import ConvexCombination
+from unitmargin.frozen.combination import ConvexCombination
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
 
 RESIDUAL_ENOUGH = 1e-6
 """Relative excess up to which the residual bound of a large matrix is kept: a verified Cholesky

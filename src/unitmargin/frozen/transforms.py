@@ -2,9 +2,9 @@
 
 import math
 
-from unitmargin.fourier import CircularTransform
-from unitmargin.frozen.arithmetic import WIDE, gamma
 from unitmargin.frozen.spectral import absolute_norm_bound
+from unitmargin.layers.arithmetic import WIDE, gamma
+from unitmargin.layers.fourier import CircularTransform
 
 TABLE_ERROR = 2.0**-47
 """Absolute error of a cosine of the Fourier tables: 50 units for its angle, 2 for the function, 5

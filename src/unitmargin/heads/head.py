@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
 
 
 class Head(nn.Module, ABC):

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
 from unitmargin.heads.head import Head, check_classes
 from unitmargin.orthogonal import OrthogonalLinear
 from unitmargin.orthogonal.bjorck import BjorckLinear

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
 from unitmargin.heads.head import Head, check_classes
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish

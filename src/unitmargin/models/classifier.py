@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fixed import FixedLayer, Normalize
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import HEADS, Head
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 
 Choice = TypeVar("Choice")
@@ -60,7 +61,8 @@ def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 def fixed_network(model: Classifier) -> FrozenNetwork:
     """The network as it is evaluated, weights made once and stored in the parameters' dtype.
 
-    Unlike :func:`unitmargin.steps.freeze.freeze` nothing is polished: deviations are those of the
+    Unlike :func:`unitmargin.models.freezing.freeze` nothing is polished: deviations are those of
+    the
     trained weights.
     """
     with torch.no_grad():

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from unitmargin.activations import build_activation
-from unitmargin.fixed import Flatten, Normalize
+from unitmargin.layers.activations import build_activation
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, build_head, build_linear
 
 

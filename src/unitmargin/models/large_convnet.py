@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from unitmargin.activations import build_activation
-from unitmargin.fixed import Flatten, Normalize, PixelUnshuffle
+from unitmargin.layers.activations import build_activation
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
 from unitmargin.models.dense_ugnn import dense_features
 from unitmargin.models.shapes import image_shape_multiple

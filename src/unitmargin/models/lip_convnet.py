@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from torch import nn
 
-from unitmargin.activations import build_activation
-from unitmargin.fixed import Flatten, Normalize, PixelUnshuffle
+from unitmargin.layers.activations import build_activation
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
 from unitmargin.models.shapes import image_shape, largest_depth
 

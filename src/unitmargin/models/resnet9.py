@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 
 from torch import nn
 
-from unitmargin.activations import build_activation
-from unitmargin.fixed import Flatten, Normalize, ScaledAveragePool
+from unitmargin.layers.activations import build_activation
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, build_conv, build_head
 from unitmargin.models.dense_ugnn import dense_features
 from unitmargin.models.residual import ConvexResidual
@@ -20,7 +22,7 @@ class ResNet9(Classifier):
     3 x 3 convolutions c -> w, w -> 2w, pool, a residual of two 2w -> 2w, 2w -> 4w, pool,
     4w -> 8w, pool, a residual of two 8w -> 8w, pool, with w = 64; a dense layer to 512 and the
     orthonormal head. The activation follows every layer but the head; pools are
-    :class:`unitmargin.fixed.ScaledAveragePool`, residuals convex combinations.
+    :class:`unitmargin.layers.average_pool.ScaledAveragePool`, residuals convex combinations.
 
     Args:
         in_shape: ``(channels, height, width)``, both sides divisible by 16.

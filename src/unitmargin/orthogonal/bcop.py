@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import KernelTransform, Spectrum
-from unitmargin.frozen.layers import CircularConvolution
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.layers.fourier import KernelTransform, Spectrum
 from unitmargin.orthogonal.bjorck import bjorck
 from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
 from unitmargin.orthogonal.polar import polish

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import KernelTransform, Spectrum, from_complex
-from unitmargin.frozen.layers import CircularConvolution
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.layers.fourier import KernelTransform, Spectrum, from_complex
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import CircularTransform, Spectrum, convolve, from_complex
-from unitmargin.frozen.layers import CircularConvolution
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, from_complex
 from unitmargin.orthogonal.polar import polish_either_way
 
 

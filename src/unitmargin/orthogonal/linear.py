@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen.layers import Dense
+from unitmargin.frozen.dense import Dense
 from unitmargin.orthogonal.polar import polish
 
 

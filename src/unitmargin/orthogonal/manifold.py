@@ -1,13 +1,14 @@
 """Weights that are parameters on the orthogonal manifold: nothing is computed from them.
 
-They stay orthogonal because :class:`unitmargin.optim.ManifoldDescent` moves them on the manifold.
+They stay orthogonal because :class:`unitmargin.training.manifold_descent.ManifoldDescent`
+moves them on the manifold.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.fourier import Spectrum, from_complex
+from unitmargin.layers.fourier import Spectrum, from_complex
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear, refuse_growth

@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 
-from unitmargin.fourier import KernelTransform, Spectrum, from_complex, multiply
-from unitmargin.frozen.layers import CircularConvolution, Dense
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
+from unitmargin.layers.fourier import KernelTransform, Spectrum, from_complex, multiply
 from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
 from unitmargin.orthogonal.linear import OrthogonalLinear
 from unitmargin.orthogonal.polar import polish_either_way

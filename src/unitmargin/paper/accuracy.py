@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.tightness import closest_found, tightness
+from unitmargin.foundation.files import read_csv
 from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, origin_of, run_table
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
-from unitmargin.runs import HEADLINE_EPSILON, RunFolder, read_csv
-from unitmargin.solver_rows import read_searches
-from unitmargin.tightness import closest_found, tightness
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.searches import read_searches
 
 CAPTIONS = {
     "tab:accuracy": "Accuracy of the 1-Lipschitz networks and the UGNNs on the test images, in "

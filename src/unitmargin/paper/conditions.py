@@ -9,8 +9,8 @@ from safetensors import safe_open
 
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
-from unitmargin.recipe import Recipe, embedded_recipe, read_recipe
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
 
 NOT_RUN = "not run"
 NOTHING = "–"

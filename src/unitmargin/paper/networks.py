@@ -5,7 +5,7 @@ from typing import Any
 
 from unitmargin.models import MODELS
 from unitmargin.models.ugnn import PAPER_DEPTH, PAPER_HIDDEN
-from unitmargin.recipe import Recipe
+from unitmargin.runs.recipe import Recipe
 
 PAPER_SIDE = 32
 """Side of the images in all tables but the one on the input size."""
@@ -30,7 +30,7 @@ def paper_name(recipe: Recipe) -> str | None:
     """The paper's name of a network, such as UGNN+MaxMin+updU; None for what it has no row for.
 
     Example:
-        >>> from unitmargin.recipe import embedded_recipe, read_recipe
+        >>> from unitmargin.runs.recipe import embedded_recipe, read_recipe
         >>> paper_name(read_recipe(embedded_recipe("cifar10-ugnn")))
         'UGNN+MaxMin+updU'
     """

@@ -8,6 +8,7 @@ from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.paper.accuracy import certified_radii, paper_row
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.conditions import NOT_RUN, budget, run_table
@@ -16,7 +17,7 @@ from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
 from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, MUTED, TEXT_SIZE, label, percent_axis
-from unitmargin.runs import EPSILONS, RunFolder
+from unitmargin.runs.folder import RunFolder
 
 LARGE = ("UGNN+MaxMin+updB", "raw", 256)
 """The network that the paper sets against its peers: the most accurate one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from matplotlib.figure import Figure
 
 from unitmargin.paper.layout import Table
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unitmargin.certificates.tightness import Search, box_name, tightness
 from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, checks_of, run_table
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
-from unitmargin.runs import RunFolder
-from unitmargin.solver_rows import read_searches
-from unitmargin.tightness import Search, box_name, tightness
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.searches import read_searches
 
 CAPTIONS = {
     "tab:dist-table": "LB/MAP, certified radius / distance of the closest adversarial point.",

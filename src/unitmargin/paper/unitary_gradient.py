@@ -7,14 +7,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from unitmargin.checks import pair_gradient_norms
+from unitmargin.auditing.gradients import pair_gradient_norms
 from unitmargin.heads import UPD_HEADS
 from unitmargin.models import UGNN
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, MUTED, TEXT_SIZE
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
 
 CLASSES = 5
 SAMPLES = 512

@@ -8,14 +8,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from unitmargin.checks import pair_distances
+from unitmargin.auditing.gradients import pair_distances
 from unitmargin.heads import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead
 from unitmargin.heads.upd import psi
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label
-from unitmargin.runs import RunFolder
+from unitmargin.runs.folder import RunFolder
 
 CLASSES = (10, 43, 100)
 FEATURES = 512

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unitmargin.certificates.tightness import Search, box_name, tightness
 from unitmargin.reporting.distances import closest_by_box, spread_words
 from unitmargin.reporting.drawing import (
     BOXED,
@@ -19,7 +20,6 @@ from unitmargin.reporting.drawing import (
     whole_ticks,
 )
 from unitmargin.reporting.wording import epsilon_name
-from unitmargin.tightness import Search, box_name, tightness
 
 BINS = 40
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.certificates.tightness import Box, Search, box_name, closest_found, describe
 from unitmargin.reporting.wording import count, epsilon_name, fixed, percent
-from unitmargin.runs import EPSILONS
-from unitmargin.tightness import Box, Search, box_name, closest_found, describe
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 

@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from unitmargin.certificates.tightness import Search
 from unitmargin.data import Samples
+from unitmargin.foundation.files import read_csv
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.recipe import Recipe
-from unitmargin.runs import RADIUS_AGREEMENT, RunError, RunFolder, read_csv
-from unitmargin.solver_rows import read_searches
-from unitmargin.tightness import Search
+from unitmargin.runs.certificates import RADIUS_AGREEMENT
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.searches import read_searches
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from PIL import Image
 from torch import Tensor
 
-from unitmargin.certificates import closest_adversarial
+from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 

@@ -7,13 +7,14 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates import closest_adversarial
-from unitmargin.checks import audit, pair_gradient_norms
+from unitmargin.auditing.audit import audit
+from unitmargin.auditing.gradients import pair_gradient_norms
+from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.data import Samples
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.evidence import Evidence
 from unitmargin.reporting.gallery import Exhibit, is_image
-from unitmargin.runs import EPSILONS
 
 GRADIENT_SAMPLES = 256
 """Test samples whose pairwise gradient norms are drawn."""

@@ -5,17 +5,13 @@ import os
 import torch
 from safetensors.torch import save_file
 
-from unitmargin.certificates import Certificate, certify
+from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
+from unitmargin.certificates.certificate import Certificate
+from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
+from unitmargin.foundation.files import file_sha256, write_csv, write_json
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs import (
-    EPSILONS,
-    HEADLINE_EPSILON,
-    RunFolder,
-    file_sha256,
-    write_csv,
-    write_json,
-)
+from unitmargin.runs.folder import RunFolder
 
 CERTIFY_BATCH = 512
 """Samples a forward pass: large enough for full speed, small enough for any memory."""

@@ -8,7 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 from torch import Tensor
 
-from unitmargin.recipe import write_recipe
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.foundation.files import write_json, write_text
 from unitmargin.reporting import distance_figures, distances, figures, wording
 from unitmargin.reporting.evidence import Evidence, read_evidence
 from unitmargin.reporting.gallery import (
@@ -21,7 +22,8 @@ from unitmargin.reporting.gallery import (
 )
 from unitmargin.reporting.plane import PLANE_SHAPE, decision_regions
 from unitmargin.reporting.summary import gradient_norms, summarize
-from unitmargin.runs import HEADLINE_EPSILON, RunFolder, write_json, write_text
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import write_recipe
 
 PHRASES = {
     "count": wording.count,

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
-from unitmargin.recipe import Recipe, embedded_recipe, read_recipe
-from unitmargin.runs import RunError, RunFolder, write_aside, write_text
+from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
 
 ALL = "all"
 """The target that stands for every one."""

@@ -7,24 +7,23 @@ from typing import Any, Literal
 
 import torch
 
-from unitmargin.certificates import certify, closest_adversarial
-from unitmargin.checks import UNIT_GRADIENT_TOLERANCE, UPD_TOLERANCE, Audit, audit
+from unitmargin.auditing.audit import Audit, audit
+from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE, UPD_TOLERANCE
+from unitmargin.auditing.rows import HEAD_CHECKS, LIPSCHITZ_TOLERANCE, ORTHOGONALITY_TOLERANCE
+from unitmargin.certificates.certify import certify
+from unitmargin.certificates.closest import closest_adversarial
+from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
+from unitmargin.certificates.tightness import Box, Search, describe, search_boundary, tightness
 from unitmargin.data import Samples
+from unitmargin.foundation.files import read_csv, write_json
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.promises import HEAD_CHECKS, LIPSCHITZ_TOLERANCE, ORTHOGONALITY_TOLERANCE
-from unitmargin.rounding_attack import near_boundary, rounding_attack
-from unitmargin.runs import RADIUS_AGREEMENT, RunFolder, provenance, read_csv, write_json
-from unitmargin.solver_rows import write_searches
+from unitmargin.runs.certificates import RADIUS_AGREEMENT
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.provenance import provenance
+from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.choice import Choice, read_choice
-from unitmargin.tightness import (
-    Box,
-    Search,
-    describe,
-    search_boundary,
-    tightness,
-)
 
 DEFAULT_SOLVERS = ("sphere_tracing",)
 

@@ -1,0 +1,17 @@
+from .auditing.audit import audit as audit
+from .certificates.certificate import Certificate as Certificate
+from .certificates.certify import certify as certify
+from .certificates.closest import ClosestAdversarial as ClosestAdversarial
+from .certificates.closest import closest_adversarial as closest_adversarial
+from .data import load_dataset as load_dataset
+from .frozen import FrozenNetwork as FrozenNetwork
+from .frozen import load as load
+from .frozen import save as save
+from .models import UGNN as UGNN
+from .models import DenseUGNN as DenseUGNN
+from .models import build_model as build_model
+from .models.freezing import freeze as freeze
+from .solvers import MapResult as MapResult
+from .solvers import minimal_perturbation as minimal_perturbation
+from .training.optimizers import build_optimizers as build_optimizers
+from .training.train import train as train

@@ -1,0 +1,1 @@
+"""What each layer and head promises, measured."""

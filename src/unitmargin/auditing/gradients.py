@@ -1,0 +1,107 @@
+"""Jacobians and gradients between logits, measured."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.auditing.rows import named_layers
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.layers.normalize import Normalize
+from unitmargin.models import Classifier
+
+UPD_TOLERANCE = 1e-5
+"""On pair distances of the head's rows: the paper's own figure for L-BFGS at 10 classes."""
+
+
+UNIT_GRADIENT_TOLERANCE = 1e-5
+"""On pairwise gradient norms in float64 evaluation of float32 weights."""
+
+
+GRADIENT_BATCH = 128
+"""Samples a chunk of the gradient measurement: bounds its memory."""
+
+
+def jacobian(function: nn.Module, x: Float[Tensor, "*shape"]) -> Float[Tensor, "out in"]:
+    """Jacobian of a layer at one input (no batch axis), flattened to a matrix, by autograd."""
+    probe = x.detach().clone().requires_grad_(True)
+    output = function(probe[None]).flatten()
+    rows = []
+    for index in range(output.numel()):
+        (row,) = torch.autograd.grad(output[index], probe, retain_graph=True)
+        rows.append(row.flatten())
+    return torch.stack(rows)
+
+
+def gnp_error(layer: nn.Module, x: Float[Tensor, "*shape"]) -> float:
+    """``max |J J^T - I|`` of a layer's Jacobian at one input (no batch axis).
+
+    Cost: one backward pass an output entry; meant for small layers.
+    Source: the paper, section 4, condition GNP.
+
+    Example:
+        >>> from unitmargin.layers.activations import Abs
+        >>> gnp_error(Abs(), torch.tensor([1.0, -2.0]))
+        0.0
+    """
+    matrix = jacobian(layer, x).double()
+    eye = torch.eye(matrix.shape[0], dtype=torch.float64, device=matrix.device)
+    return float((matrix @ matrix.mT - eye).abs().max())
+
+
+def upd_error(weight: Float[Tensor, "classes features"]) -> float:
+    """Largest deviation from 1 of the distance of two rows, in float64.
+
+    Source: the paper, section 4.2, condition UPD.
+    """
+    return float((pair_distances(weight) - 1.0).abs().max())
+
+
+def pair_distances(weight: Float[Tensor, "classes features"]) -> Float[Tensor, " pairs"]:
+    """Distances of all row pairs h < k, in float64: the paper's figure on UPD matrices."""
+    return nn.functional.pdist(weight.detach().double())
+
+
+def pair_gradient_norms(
+    model: Classifier | FrozenNetwork, x: Float[Tensor, "batch *shape"]
+) -> Float[Tensor, "batch pairs"]:
+    r"""Norms :math:`\|\nabla(f_h - f_k)\|` for all pairs h < k at each input.
+
+    Taken with respect to the normalised input, in which a UGNN promises 1 (the normalisation's
+    own constant is accounted for in the certificate). Evaluated in the model's dtype.
+    Cost: one forward and C backward passes a sample.
+    Source: the paper's appendix, section "The Unitary Gradient Property".
+    """
+    return torch.cat([_pair_gradient_norms(model, chunk) for chunk in x.split(GRADIENT_BATCH)])
+
+
+def _pair_gradient_norms(model: Classifier | FrozenNetwork, x: Tensor) -> Tensor:
+    layers: list[nn.Module] = [layer for _, layer in named_layers(model)]
+    with torch.no_grad():
+        if isinstance(layers[0], Normalize):
+            x = layers.pop(0)(x)
+    probe = x.detach().requires_grad_(True)
+    output = probe
+    with torch.enable_grad():
+        for layer in layers:
+            output = layer(output)
+        rows = [
+            torch.autograd.grad(output[:, index].sum(), probe, retain_graph=True)[0].flatten(1)
+            for index in range(output.shape[1])
+        ]
+    gradients = torch.stack(rows, dim=1).double()
+    centred = gradients - gradients.mean(1, keepdim=True)
+    gram = centred @ centred.mT
+    squares = gram.diagonal(dim1=1, dim2=2)
+    squared = squares[:, :, None] + squares[:, None, :] - 2.0 * gram
+    first, second = torch.triu_indices(output.shape[1], output.shape[1], offset=1)
+    return squared[:, first, second].clamp_min(0.0).sqrt()
+
+
+def unit_gradient_error(
+    model: Classifier | FrozenNetwork, x: Float[Tensor, "batch *shape"]
+) -> float:
+    """Largest deviation from 1 of any pairwise gradient norm at the given inputs.
+
+    Source: the paper, section 3 (characterisation of signed distance classifiers).
+    """
+    return float((pair_gradient_norms(model, x) - 1.0).abs().max())

@@ -1,0 +1,1 @@
+"""Certificates: label and radius, the closest adversarial point, tightness, attacks."""

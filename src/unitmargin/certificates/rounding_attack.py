@@ -1,0 +1,198 @@
+"""The rounding attack: points inside a certified ball that rounding gives another label.
+
+At the edge of the ball the exact margin is almost nothing, so a few units in the last place of
+the input decide the computed label. The attack searches there, at three radii: the naive margin,
+the margin over the Lipschitz bound, and the sound radius. Docs: docs/soundness.md, section 6.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from unitmargin.certificates.certificate import certificate_from_logits
+from unitmargin.certificates.certify import certify
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.profiles import find_profile
+
+CANDIDATES = 1500
+"""Points tried at each radius of each sample, as in the measurements of docs/soundness.md."""
+
+PER_PASS = 250
+"""Candidates a forward pass: bounds the memory."""
+
+BOUNDARY_STEPS = 6
+"""Newton steps towards the boundary of a pair of classes: the last ones change nothing."""
+
+RIVALS = 2
+"""Nearest classes whose boundaries are aimed at."""
+
+POWER = 0.05
+"""Share of samples whose naive radius must break; below it the attack proves nothing."""
+
+RADII = ("naive", "margin/L", "sound")
+
+
+@dataclass(frozen=True)
+class RoundingAttack:
+    """What the attack broke.
+
+    Attributes:
+        profile: the execution profile that was attacked.
+        samples: attacked points.
+        issued: certificates with a positive radius, by kind of radius.
+        broken: certificates contradicted by a point inside their ball, by kind of radius.
+        points: a contradicting point a broken sound certificate: (sample, input).
+    """
+
+    profile: str
+    samples: int
+    issued: dict[str, int]
+    broken: dict[str, int]
+    points: tuple[tuple[int, Tensor], ...]
+
+    @property
+    def has_power(self) -> bool:
+        """Whether enough naive certificates broke for the sound ones to mean something."""
+        return self.broken["naive"] >= POWER * max(self.issued["naive"], 1)
+
+
+def rounding_attack(
+    frozen: FrozenNetwork,
+    x: Float[Tensor, "batch *shape"],
+    profile: str = "float64",
+    candidates: int = CANDIDATES,
+    seed: int = 0,
+) -> RoundingAttack:
+    """Search a few units in the last place around the edge of each certified ball.
+
+    A certificate counts as broken if an input strictly inside its ball, by exact rational
+    arithmetic, has a strictly larger logit of another class under the profile.
+
+    Cost: ``3 * candidates`` forward passes a sample under the profile.
+    """
+    chosen = find_profile(profile)
+    network = frozen.deployed(chosen)
+    inputs = x.detach().to(chosen.dtype)
+    certificate = certify(frozen, inputs, profile)
+    with torch.no_grad():
+        logits = network(inputs)
+    exact = certificate_from_logits(logits, frozen.pair_constants())
+    radii = dict(zip(RADII, (certificate.margin, exact.radius, certificate.radius), strict=True))
+    aims = _directions(frozen, inputs, certificate.label)
+    generator = torch.Generator().manual_seed(seed)
+    issued, broken = dict.fromkeys(RADII, 0), dict.fromkeys(RADII, 0)
+    points: list[tuple[int, Tensor]] = []
+    for name, values in radii.items():
+        for index in torch.nonzero(values > 0).flatten().tolist():
+            issued[name] += 1
+            search = _Search(network, inputs[index], int(certificate.label[index]), generator)
+            found = search.run(aims[:, index], float(values[index]), candidates)
+            broken[name] += found is not None
+            if found is not None and name == "sound":
+                points.append((index, found))
+    return RoundingAttack(profile, len(inputs), issued, broken, tuple(points))
+
+
+def near_boundary(
+    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], backwards: float
+) -> Float[Tensor, "batch *shape"]:
+    """The inputs moved along their margin's gradient to the boundary, less ``backwards``."""
+    label = frozen.in_float64()(x.double()).argmax(1)
+    aim = _aims_at(frozen, x.double(), label, rival=1)
+    length = aim.flatten(1).norm(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
+    keep = (1.0 - backwards / length).view(-1, *(1,) * (x.ndim - 1))
+    moved: Tensor = (x.double() + keep * aim).to(x.dtype)
+    return moved
+
+
+def _directions(
+    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], label: Int[Tensor, " batch"]
+) -> Float[Tensor, "aims batch *shape"]:
+    """Unit vectors towards the boundaries of the nearest rivals: by the gradient and by the
+    boundary point itself."""
+    aims = []
+    for rival in range(1, min(RIVALS, frozen.n_classes - 1) + 1):
+        for steps in (1, BOUNDARY_STEPS):
+            aim = _aims_at(frozen, x.double(), label.clamp_min(0), rival, steps)
+            length = aim.flatten(1).norm(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
+            aims.append(aim / length.view(-1, *(1,) * (x.ndim - 1)))
+    return torch.stack(aims)
+
+
+def _aims_at(
+    frozen: FrozenNetwork, x: Tensor, label: Tensor, rival: int, steps: int = BOUNDARY_STEPS
+) -> Tensor:
+    """Displacement to the boundary of the label and its n-th rival, by Newton steps."""
+    wide = frozen.in_float64()
+    start = wide(x)
+    order = start.scatter(1, label[:, None], torch.inf).sort(1, descending=True).indices
+    other = order[:, rival]
+    point = x.clone()
+    for _ in range(steps):
+        probe = point.clone().requires_grad_(True)
+        with torch.enable_grad():
+            logits = wide(probe)
+            gap = logits.gather(1, label[:, None]) - logits.gather(1, other[:, None])
+            (gradient,) = torch.autograd.grad(gap.sum(), probe)
+        squared = gradient.flatten(1).square().sum(1).clamp_min(torch.finfo(torch.float64).tiny)
+        step = gap.detach().flatten() / squared
+        point = point - step.view(-1, *(1,) * (x.ndim - 1)) * gradient
+    return torch.nan_to_num(point - x)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Candidates around one point: single steps of the last place on random coordinates."""
+
+    network: FrozenNetwork
+    x: Tensor
+    label: int
+    generator: torch.Generator
+
+    def run(self, aims: Tensor, radius: float, candidates: int) -> Tensor | None:
+        """A point inside the ball with another label, or None."""
+        passes = -(-candidates // PER_PASS)
+        for index in range(passes):
+            aim = aims[index % len(aims)]
+            found = self._inside_with_another_label(self._around(aim, radius), radius)
+            if found is not None:
+                return found
+        return None
+
+    def _around(self, aim: Tensor, radius: float) -> Tensor:
+        """Roundings of ``x + radius * aim``, each entry moved by at most one last place."""
+        point = (self.x.double() + radius * (1.0 - 4 * torch.finfo(torch.float64).eps) * aim).to(
+            self.x.dtype
+        )
+        shape = (PER_PASS, *point.shape)
+        moves = torch.randint(-1, 2, shape, generator=self.generator)
+        shares = torch.rand(PER_PASS, generator=self.generator).view(-1, *(1,) * point.ndim)
+        moves = (moves * (torch.rand(shape, generator=self.generator) < shares)).to(point.device)
+        towards = torch.where(moves > 0, torch.inf, -torch.inf).to(point.dtype)
+        return torch.where(moves == 0, point, torch.nextafter(point.expand(shape), towards))
+
+    def _inside_with_another_label(self, points: Tensor, radius: float) -> Tensor | None:
+        distances = (points.double() - self.x.double()).flatten(1).norm(dim=1)
+        near: Tensor = points[distances <= radius * (1.0 + 1e-12)]
+        if not len(near):
+            return None
+        with torch.no_grad():
+            logits = self.network(near)
+        own = logits[:, self.label]
+        others = logits.clone()
+        others[:, self.label] = -torch.inf
+        flipped: Tensor = near[others.amax(1) > own]
+        for point in flipped.unbind():
+            if strictly_inside(self.x, point, radius):
+                return point
+        return None
+
+
+def strictly_inside(x: Tensor, point: Tensor, radius: float) -> bool:
+    """Whether two inputs are closer than the radius, in exact rational arithmetic."""
+    pairs = zip(x.flatten().tolist(), point.flatten().tolist(), strict=True)
+    squared = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in pairs)
+    return squared < Fraction(radius) ** 2

@@ -1,0 +1,242 @@
+r"""Tightness: certified radii against the minimal adversarial perturbations that solvers find.
+
+The paper's figure of merit is the ratio LB/MAP: the certified radius of a sample divided by the
+distance of the closest point with another label. A solver gives an upper bound of that distance,
+so the ratio is a lower bound of the true one.
+"""
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from unitmargin.certificates.certify import certify
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
+from unitmargin.solvers.choice import own_options
+
+Box = tuple[float, float]
+
+CONFIRM_BATCH = 512
+"""Points a float64 forward pass when labels are decided once more: bounds its memory."""
+
+NO_BOX = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The answers of one solver for some test samples; all tensors have one entry a sample.
+
+    Attributes:
+        solver: a name of ``SOLVERS``.
+        settings: its options, such as ``steps=30``, separated by blanks.
+        box: bounds of every entry of a point, or None.
+        index: positions in the test data.
+        label: true labels.
+        radius: certified radius of the prediction (the paper's LB).
+        distance: of the closest point found, 0 for a sample that is misclassified itself, infinite
+            where the search failed.
+        status: a :class:`Status` a sample.
+        n_forward, n_backward: passes spent on the sample.
+    """
+
+    solver: str
+    settings: str
+    box: Box | None
+    index: Int64[Tensor, " batch"]
+    label: Int64[Tensor, " batch"]
+    radius: Float64[Tensor, " batch"]
+    distance: Float64[Tensor, " batch"]
+    status: Int64[Tensor, " batch"]
+    n_forward: Int64[Tensor, " batch"]
+    n_backward: Int64[Tensor, " batch"]
+
+    @property
+    def right(self) -> Bool[Tensor, " batch"]:
+        """Samples that are classified as labelled: only these have a distance to the boundary."""
+        return self.status != int(Status.ALREADY_MISCLASSIFIED)
+
+    @property
+    def found(self) -> Bool[Tensor, " batch"]:
+        """Right samples for which a point of another class was found: the paper's #N."""
+        return self.status == int(Status.FOUND)
+
+    def inside(self) -> Bool[Tensor, " batch"]:
+        """Samples whose certificate is contradicted: the point found lies inside the radius."""
+        return self.found & (self.distance < self.radius)
+
+    def __str__(self) -> str:
+        where = "without box" if self.box is None else f"in {box_name(self.box)}"
+        usual = describe_settings(self.solver).split() if self.solver in SOLVERS else []
+        changed = [setting for setting in self.settings.split() if usual and setting not in usual]
+        return " ".join([self.solver, where, *(["with"] if changed else []), *changed])
+
+
+@dataclass(frozen=True)
+class Tightness:
+    """Statistics of LB/MAP over the right samples for which a point was found.
+
+    Attributes:
+        mean, spread, smallest: of the ratio; spread is the standard deviation. NaN without samples.
+        n: number of samples in them (the paper's #N).
+        right: number of samples classified as labelled.
+        success: ``n / right``; NaN without right samples.
+        mean_radius, mean_distance: of the same samples.
+        n_forward, n_backward: mean passes spent on a right sample.
+    """
+
+    mean: float
+    spread: float
+    smallest: float
+    n: int
+    right: int
+    success: float
+    mean_radius: float
+    mean_distance: float
+    n_forward: float
+    n_backward: float
+
+
+def tightness(search: Search) -> Tightness:
+    """Statistics of LB/MAP of one search.
+
+    Source: the paper, section 5.2, the LB/MAP tables.
+    """
+    radius, distance = search.radius[search.found], search.distance[search.found]
+    ratio = radius / distance
+    n, right = len(ratio), int(search.right.sum())
+    return Tightness(
+        mean=float(ratio.mean()),
+        spread=float(ratio.std(correction=0)) if n else math.nan,
+        smallest=float(ratio.min()) if n else math.nan,
+        n=n,
+        right=right,
+        success=n / right if right else math.nan,
+        mean_radius=float(radius.mean()),
+        mean_distance=float(distance.mean()),
+        n_forward=float(search.n_forward[search.right].double().mean()),
+        n_backward=float(search.n_backward[search.right].double().mean()),
+    )
+
+
+def describe(search: Search) -> dict[str, Any]:
+    """What was searched, how, and the statistics: JSON values, None for those that are not finite.
+
+    Example:
+        >>> nothing = torch.zeros(0, dtype=torch.int64)
+        >>> far = nothing.double()
+        >>> empty = Search("fmn", "", None, nothing, nothing, far, far, *3 * [nothing])
+        >>> describe(empty)["box"], describe(empty)["mean"]
+        ('none', None)
+    """
+    figures = asdict(tightness(search))
+    return {
+        "solver": search.solver,
+        "settings": search.settings,
+        "box": box_name(search.box),
+        "samples": len(search.index),
+        **{name: value if math.isfinite(value) else None for name, value in figures.items()},
+    }
+
+
+def closest_found(searches: Sequence[Search]) -> Search:
+    """For every sample the closest point that any of several searches found.
+
+    All searches must have the same samples and box. Calls are added.
+    """
+    first = searches[0]
+    chosen = torch.stack([search.distance for search in searches]).argmin(0)
+    rows = torch.arange(len(chosen))
+    return Search(
+        solver=" or ".join(search.solver for search in searches),
+        settings="; ".join(search.settings for search in searches),
+        box=first.box,
+        index=first.index,
+        label=first.label,
+        radius=first.radius,
+        distance=torch.stack([search.distance for search in searches])[chosen, rows],
+        status=torch.stack([search.status for search in searches])[chosen, rows],
+        n_forward=torch.stack([search.n_forward for search in searches]).sum(0),
+        n_backward=torch.stack([search.n_backward for search in searches]).sum(0),
+    )
+
+
+def search_boundary(
+    frozen: FrozenNetwork,
+    inputs: Tensor,
+    labels: Int64[Tensor, " batch"],
+    index: Int64[Tensor, " batch"],
+    solver: str,
+    box: Box | None,
+    **options: Any,
+) -> Search:
+    """Search the closest adversarial point of every sample with one solver and its options.
+
+    Distances and labels of the points are computed once more, in float64 and from the stored
+    points; a point that keeps the true label or leaves the box counts as a failed search.
+
+    Cost: that of the solver, and one float64 forward pass for each point and each certificate.
+    """
+    found = minimal_perturbation(frozen, inputs, labels, solver, box, **options)
+    distance, status = confirm(frozen, inputs, labels, box, found)
+    return Search(
+        solver=solver,
+        settings=describe_settings(solver, **options),
+        box=box,
+        index=index,
+        label=labels,
+        radius=certify(frozen, inputs).radius,
+        distance=distance,
+        status=status,
+        n_forward=found.n_forward,
+        n_backward=found.n_backward,
+    )
+
+
+def confirm(
+    frozen: FrozenNetwork,
+    inputs: Tensor,
+    labels: Int64[Tensor, " batch"],
+    box: Box | None,
+    found: MapResult,
+) -> tuple[Float64[Tensor, " batch"], Int64[Tensor, " batch"]]:
+    """Distance and status of a solver's points, decided by the points alone."""
+    distance, status = found.distance.clone(), found.status.clone()
+    network, start = frozen.in_float64(), inputs.double()
+    low, high = (-math.inf, math.inf) if box is None else box
+    for rows in (status == int(Status.FOUND)).nonzero().squeeze(1).split(CONFIRM_BATCH):
+        points = found.point[rows]
+        with torch.no_grad():
+            valid = network(points).argmax(1) != labels[rows]
+        valid = valid & ((points >= low) & (points <= high)).flatten(1).all(1)
+        length = (points - start[rows]).flatten(1).norm(dim=1)
+        distance[rows] = torch.where(valid, length, torch.inf)
+        status[rows] = torch.where(valid, int(Status.FOUND), int(Status.FAILED))
+    return distance, status
+
+
+def describe_settings(solver: str, **options: Any) -> str:
+    """The options of a solver as text, the defaults of those that are not given.
+
+    Example:
+        >>> describe_settings("deepfool", steps=9)
+        'steps=9 n_candidates=10 overshoot=0.02 refinements=20'
+    """
+    shared = inspect.signature(minimal_perturbation).parameters["refinements"]
+    known = (*own_options(solver).values(), shared)
+    return " ".join(f"{option.name}={options.get(option.name, option.default)}" for option in known)
+
+
+def box_name(box: Box | None) -> str:
+    """A box as it stands in files and reports.
+
+    Example:
+        >>> box_name((0.0, 1.0)), box_name(None)
+        ('[0; 1]', 'none')
+    """
+    return NO_BOX if box is None else f"[{box[0]:g}; {box[1]:g}]"

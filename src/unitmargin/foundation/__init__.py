@@ -1,0 +1,1 @@
+"""What every other room stands on: choosing by name, and files that appear whole."""

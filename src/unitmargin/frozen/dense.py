@@ -1,0 +1,45 @@
+"""The dense layer of a deployed network: a stored weight and bias."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.frozen.weighted import WeightedLayer
+from unitmargin.layers.singular_values import singular_values
+
+
+class Dense(WeightedLayer):
+    """``W x + b`` with stored ``weight (out, in)`` and ``bias (out,)``."""
+
+    kind = "dense"
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]) -> None:
+        super().__init__()
+        if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+            raise ValueError(
+                "a dense layer needs weight (out, in) and bias (out,), got shapes "
+                f"{tuple(weight.shape)} and {tuple(bias.shape)}; pass one bias a row"
+            )
+        self.register_buffer("weight", weight.contiguous())
+        self.register_buffer("bias", bias)
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        if x.ndim != 2:  # the bias of several rows would be larger than its bound
+            raise ValueError(
+                f"a dense layer needs x (batch, in), got shape {tuple(x.shape)}; put a Flatten "
+                "layer before it"
+            )
+        with torch.autocast(x.device.type, enabled=False):
+            return torch.nn.functional.linear(x, self.weight, self.bias)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.weight.shape[0], self.weight.shape[1]
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        return singular_values(self.weight)
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[1]}, {self.weight.shape[0]}"

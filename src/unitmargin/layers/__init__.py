@@ -1,0 +1,1 @@
+"""What every layer owes, and the layers without a stored weight."""

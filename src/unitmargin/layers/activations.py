@@ -1,0 +1,183 @@
+r"""Activations with ``J J^T = I`` almost everywhere (GNP).
+
+Component-wise, only piecewise-linear functions of slope :math:`\pm 1` are GNP (the paper's
+appendix, lemma on component-wise activations), so :math:`|x|` stands for them; tensor-wise, any
+sorting of disjoint groups is a permutation at each point.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.layers.contract import ExactLayer
+
+
+class Activation(ExactLayer):
+    """A GNP activation over axis 1; ``group`` is the number of channels it needs to divide."""
+
+    @property
+    def group(self) -> int:
+        return 1
+
+    def _check(self, channels: int) -> None:
+        if channels % self.group:
+            raise ValueError(
+                f"{self.kind} needs a channel count that {self.group} divides, got {channels}; "
+                "use Abs there, or change the width"
+            )
+
+
+class Abs(Activation):
+    r"""Absolute value, :math:`h(x)_i = |x_i|`; slopes :math:`\pm 1`, any channel count.
+
+    Example:
+        >>> Abs()(torch.tensor([[-2.0, 3.0]]))
+        tensor([[2., 3.]])
+    """
+
+    kind = "abs"
+
+    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        return x.abs()
+
+
+class _SortPairs(torch.autograd.Function):
+    """Larger and smaller of two tensors. The gradient permutes, also at ties, where that of
+    ``torch.maximum`` averages and breaks J J^T = I; and it takes half the time."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        larger, smaller = torch.maximum(first, second), torch.minimum(first, second)
+        return larger, smaller, first >= second
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(output[2])
+        ctx.mark_non_differentiable(output[2])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        (kept,) = ctx.saved_tensors
+        larger, smaller, _ = gradients
+        return torch.where(kept, larger, smaller), torch.where(kept, smaller, larger)
+
+
+def sort_pairs(
+    first: Float[Tensor, "*shape"], second: Float[Tensor, "*shape"]
+) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+    """Entry-wise maximum and minimum; a permutation of each pair, in both directions."""
+    larger, smaller, _ = _SortPairs.apply(first, second)  # type: ignore[no-untyped-call]
+    return larger, smaller
+
+
+class MaxMin(Activation):
+    """Maximum and minimum of the two halves of the channels: channel i pairs with i + c/2.
+
+    Source: the paper, section 4.1 (GroupSort with a group size of 2).
+
+    Raises:
+        ValueError: an odd channel count.
+
+    Example:
+        >>> MaxMin()(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+        tensor([[2., 5., 1., 3.]])
+    """
+
+    kind = "maxmin"
+
+    @property
+    def group(self) -> int:
+        return 2
+
+    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        self._check(x.shape[1])
+        first, second = x.chunk(2, dim=1)
+        return torch.cat(sort_pairs(first, second), dim=1)
+
+
+class OPLU(Activation):
+    """Maximum and minimum of neighbouring channels: channel 2i pairs with 2i + 1.
+
+    Source: the paper's appendix, definition of OPLU.
+
+    Raises:
+        ValueError: an odd channel count.
+
+    Example:
+        >>> OPLU()(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+        tensor([[5., 1., 3., 2.]])
+    """
+
+    kind = "oplu"
+
+    @property
+    def group(self) -> int:
+        return 2
+
+    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        self._check(x.shape[1])
+        first, second = x.unflatten(1, (-1, 2)).unbind(2)
+        return torch.stack(sort_pairs(first, second), dim=2).flatten(1, 2)
+
+
+class GroupSort(Activation):
+    """Sort each group of ``size`` neighbouring channels in descending order.
+
+    With ``size=2`` it equals OPLU. Source: the paper, section 4.1 (GroupSort).
+
+    Raises:
+        ValueError: ``size`` below 2, or a channel count that ``size`` does not divide.
+
+    Example:
+        >>> GroupSort(4)(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+        tensor([[5., 3., 2., 1.]])
+    """
+
+    kind = "groupsort"
+
+    def __init__(self, size: int = 2) -> None:
+        super().__init__()
+        if size < 2:
+            raise ValueError(f"size must be at least 2, got {size}; use Abs for single channels")
+        self.size = size
+
+    @property
+    def group(self) -> int:
+        return self.size
+
+    def configuration(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        self._check(x.shape[1])
+        groups = x.unflatten(1, (-1, self.size))
+        ordered: Tensor = groups.sort(dim=2, descending=True).values
+        return ordered.flatten(1, 2)
+
+
+ACTIVATIONS: dict[str, type[Activation]] = {
+    layer.kind: layer for layer in (Abs, MaxMin, OPLU, GroupSort)
+}
+
+
+def build_activation(name: str, channels: int) -> Activation:
+    """The activation of the given name, or Abs where the channel count does not allow it.
+
+    ``groupsort4`` stands for ``GroupSort(4)``. Falling back to Abs on odd widths is what the
+    paper's listing does in its first block (3 channels).
+
+    Raises:
+        ValueError: unknown name.
+    """
+    stem = name.rstrip("0123456789")
+    if stem not in ACTIVATIONS or (stem != name and stem != "groupsort"):
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)} (or groupsort<size>), "
+            f"got {name!r}; choose one of these"
+        )
+    activation = GroupSort(int(name[len(stem) :])) if stem != name else ACTIVATIONS[stem]()
+    return activation if channels % activation.group == 0 else Abs()

@@ -1,0 +1,85 @@
+"""The input normalisation, whose constant enters every certificate."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.layers.contract import FixedLayer
+
+
+class Normalize(FixedLayer):
+    r"""Shift and scale the input, channel by channel: :math:`(x - \mu) / \sigma`.
+
+    Shapes: ``(batch, channels, ...)`` to the same; ``mean`` and ``std`` have one entry a channel.
+    Guarantee: Lipschitz constant ``1 / min(std)``, which enters every certificate, so radii stay
+    in the units of ``x``. With equal ``std`` entries the layer is GNP up to that one factor; with
+    unequal ones (the paper's Std.Norm) it is not.
+    Source: the paper, section 5 (Std.Norm against Raw).
+
+    Raises:
+        ValueError: shapes differ, or an entry of ``std`` is not positive and finite.
+
+    Example:
+        >>> Normalize(torch.zeros(3), torch.full((3,), 0.25)).norm()
+        4.0
+    """
+
+    kind = "normalize"
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Float[Tensor, " c"], std: Float[Tensor, " c"]) -> None:
+        super().__init__()
+        if mean.shape != std.shape or mean.ndim != 1:
+            raise ValueError(
+                "mean and std need one entry a channel each, got shapes "
+                f"{tuple(mean.shape)} and {tuple(std.shape)}; pass two vectors of equal length"
+            )
+        if not bool(torch.isfinite(std).all() and torch.isfinite(mean).all() and (std > 0).all()):
+            raise ValueError(
+                f"std must be positive and all entries finite, got mean={mean.tolist()}, "
+                f"std={std.tolist()}; drop constant channels or use centring alone"
+            )
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+
+    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+        if x.shape[1] != len(self.mean):
+            raise ValueError(
+                f"x must have {len(self.mean)} channels, one a mean, got {x.shape[1]}; build the "
+                "normalisation from inputs of this shape"
+            )
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        return (x - self.mean.view(shape)) / self.std.view(shape)
+
+    def norm(self) -> float:
+        return 1.0 / float(self.std.double().min())
+
+
+NORMALIZATIONS = ("none", "centre", "scalar", "channel")
+
+
+def normalize_from(inputs: Float[Tensor, "samples c *space"], mode: str) -> Normalize:
+    """Build the input normalisation of the given mode from the training inputs.
+
+    Modes: ``none`` (mean 0, std 1), ``centre`` (channel means, std 1), ``scalar`` (channel means
+    and one standard deviation for all channels), ``channel`` (the paper's Std.Norm).
+
+    Raises:
+        ValueError: unknown mode, or a channel of zero variance under ``channel``.
+    """
+    if mode not in NORMALIZATIONS:
+        raise ValueError(
+            f"normalization must be one of {', '.join(NORMALIZATIONS)}, got {mode!r}; choose one"
+        )
+    channels = inputs.shape[1]
+    by_channel = inputs.double().transpose(0, 1).reshape(channels, -1)
+    mean, std = torch.zeros(channels), torch.ones(channels)
+    if mode != "none":
+        mean = by_channel.mean(1).float()
+    if mode == "scalar":
+        centred = by_channel - by_channel.mean(1, keepdim=True)
+        std = centred.square().mean().sqrt().float().expand(channels).clone()
+    if mode == "channel":
+        std = by_channel.std(1, correction=0).float()
+    return Normalize(mean, std)

@@ -1,0 +1,72 @@
+"""Layers that move and compare numbers: flattening, pixels into channels, maxima of windows."""
+
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.layers.contract import ExactLayer
+
+
+class Flatten(ExactLayer):
+    """Concatenate all axes but the first; a permutation of entries, hence GNP."""
+
+    kind = "flatten"
+
+    def forward(self, x: Float[Tensor, "batch *features"]) -> Float[Tensor, "batch flat"]:
+        return x.flatten(1)
+
+
+class PixelUnshuffle(ExactLayer):
+    """Move each ``factor x factor`` block of pixels into channels; a permutation, hence GNP.
+
+    Shapes: ``(batch, c, factor*h, factor*w)`` to ``(batch, factor**2 * c, h, w)``.
+    Source: the paper's appendix, section "The PixelUnshuffle is a gradient norm preserving layer".
+    """
+
+    kind = "pixel_unshuffle"
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def configuration(self) -> dict[str, Any]:
+        return {"factor": self.factor}
+
+    def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
+        if x.numel() == 0:
+            # torch leaves the shape of an empty batch as it is.
+            batch, channels, height, width = x.shape
+            factor = self.factor
+            return x.new_empty(batch, channels * factor**2, height // factor, width // factor)
+        return nn.functional.pixel_unshuffle(x, self.factor)
+
+
+class MaxPool(ExactLayer):
+    """Maximum over disjoint windows that tile the map down to ``size x size``; GNP.
+
+    Each row of the Jacobian selects one entry, and no entry is selected twice: ``J J^T = I``.
+    Source: the paper, section 4.1 (pooling) and the listing's ``AdaptiveMaxPool2d((2, 2))``.
+
+    Raises:
+        ValueError: the map is not a multiple of ``size`` (windows would overlap and break GNP).
+    """
+
+    kind = "max_pool"
+
+    def __init__(self, size: int = 2) -> None:
+        super().__init__()
+        self.size = size
+
+    def configuration(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch c size size"]:
+        height, width = x.shape[-2:]
+        if height % self.size or width % self.size:
+            raise ValueError(
+                f"max pool to {self.size} x {self.size} needs a map that is a multiple of "
+                f"{self.size} on both sides, got {height} x {width}; resize or crop the input"
+            )
+        window = (height // self.size, width // self.size)
+        return nn.functional.max_pool2d(x, window, window)

@@ -1,0 +1,41 @@
+"""Where and with what a network was made."""
+
+import platform
+import subprocess
+from pathlib import Path
+
+import torch
+
+
+def hardware() -> str:
+    """Processor, threads and accelerator, in a few words."""
+    name = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    threads = torch.get_num_threads()
+    words = f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+    return f"{words}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else words
+
+
+def commit() -> str:
+    """Short hash of the source tree's commit; empty if the package is not in a repository."""
+    file = Path(__file__)
+    git = ["git", "-C", str(file.parent)]
+    # An installed package may lie inside somebody else's repository without belonging to it.
+    commands = (["ls-files", "--error-unmatch", file.name], ["rev-parse", "--short", "HEAD"])
+    try:
+        for command in commands:
+            done = subprocess.run([*git, *command], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def provenance() -> dict[str, str]:
+    """Where and with what a network was trained; kept with its weights."""
+    return {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}

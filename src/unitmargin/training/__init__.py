@@ -1,0 +1,1 @@
+"""Training: one loop, its losses, schedules and optimisers, exact resume."""

@@ -1,0 +1,119 @@
+"""Weights and checkpoints as safetensors: exact resume without pickle."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from unitmargin.training.options import TrainingOptions
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a training run needs to go on: weights, optimiser state, options, history."""
+
+    model: nn.Module
+    optimizers: Sequence[torch.optim.Optimizer]
+    options: TrainingOptions
+    history: list[dict[str, Any]]
+
+
+def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(path.name + ".partial")
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(whole, str(aside), metadata=metadata)
+    os.replace(aside, path)
+
+
+def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:
+    """Write a state dictionary and its origin; the file appears whole or not at all."""
+    _save(path, dict(model.state_dict()), provenance)
+
+
+def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
+    """Load a state dictionary written by :func:`write_weights`; returns its origin.
+
+    Raises:
+        ValueError: damaged file, or tensors that are not the model's.
+    """
+    try:
+        model.load_state_dict(load_file(str(path)))
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write the state after an epoch; see :func:`read_checkpoint`."""
+    tensors = {f"model.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    for position, optimizer in enumerate(checkpoint.optimizers):
+        for index, state in optimizer.state_dict()["state"].items():
+            for name, value in state.items():
+                tensors[f"optimizer.{position}.{index}.{name}"] = value
+    metadata = {
+        "options": json.dumps(asdict(checkpoint.options)),
+        "history": json.dumps(checkpoint.history),
+    }
+    _save(path, tensors, metadata)
+
+
+def read_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    options: TrainingOptions,
+) -> list[dict[str, Any]]:
+    """Restore model and optimisers in place; returns the history so far.
+
+    Raises:
+        ValueError: a damaged file, or a checkpoint of other training options or another model.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it to start again") from None
+    if not {"options", "history"} <= set(metadata):
+        raise ValueError(f"{path} is not a checkpoint; delete it to start again")
+    stored = json.loads(metadata["options"])
+    if stored != asdict(options):
+        changed = sorted(key for key, value in asdict(options).items() if stored.get(key) != value)
+        raise ValueError(
+            f"{path} was written with other training options ({', '.join(changed)}); use the same "
+            "ones, or delete it to start again"
+        )
+    try:
+        _restore(tensors, model, optimizers)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is of another model ({error}); use the same one, or delete it to start again"
+        ) from None
+    history: list[dict[str, Any]] = json.loads(metadata["history"])
+    return history
+
+
+def _restore(
+    tensors: dict[str, Tensor], model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]
+) -> None:
+    """Load the tensors of a checkpoint into model and optimisers."""
+    model.load_state_dict(
+        {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    )
+    for position, optimizer in enumerate(optimizers):
+        state: dict[int, dict[str, Tensor]] = {}
+        prefix = f"optimizer.{position}."
+        for name, value in tensors.items():
+            if name.startswith(prefix):
+                index, key = name.removeprefix(prefix).split(".", 1)
+                state.setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})

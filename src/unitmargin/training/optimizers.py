@@ -1,0 +1,51 @@
+"""Two optimisers from one call: weights on the manifold, and all others."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from unitmargin.training.manifold_descent import ManifoldDescent
+
+
+def build_optimizers(
+    model: nn.Module,
+    learning_rate: float,
+    manifold_rate: float,
+    sgd_momentum: float | None = None,
+    weight_decay: float = 0.0,
+) -> list[torch.optim.Optimizer]:
+    """Adam for free parameters and ManifoldDescent for those on the manifold, from one call.
+
+    With ``sgd_momentum`` free parameters go to SGD with that momentum instead. ``weight_decay``
+    times the weight is added to the gradients of free parameters.
+
+    A layer declares the latter by ``real_manifold_parameters()`` and
+    ``complex_manifold_parameters()``. The initial rate of each group is kept under ``initial_lr``.
+
+    Example:
+        >>> from unitmargin.models import UGNN
+        >>> model = UGNN((1, 8, 8), 10, conv="manifold", linear="manifold")
+        >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
+        ['Adam', 'ManifoldDescent']
+    """
+    layers: list[Any] = [m for m in model.modules() if hasattr(m, "real_manifold_parameters")]
+    real = [p for layer in layers for p in layer.real_manifold_parameters()]
+    paired = [p for layer in layers for p in layer.complex_manifold_parameters()]
+    known = {id(parameter) for parameter in (*real, *paired)}
+    free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+    optimizers: list[torch.optim.Optimizer] = [
+        torch.optim.Adam(free, lr=learning_rate, weight_decay=weight_decay)
+        if sgd_momentum is None
+        else torch.optim.SGD(
+            free, lr=learning_rate, momentum=sgd_momentum, weight_decay=weight_decay
+        )
+    ]
+    groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
+    if known:
+        chosen = [group for group in groups if group["params"]]
+        optimizers.append(ManifoldDescent(chosen, lr=manifold_rate))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["initial_lr"] = group["lr"]
+    return optimizers

@@ -1,0 +1,158 @@
+"""Train a classifier: a plain loop, the same on every device."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from unitmargin.auditing.rows import audit_layer
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.certificate import certificate_from_logits
+from unitmargin.data import Samples, as_samples
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen.weighted import WeightedLayer
+from unitmargin.models import Classifier, fixed_network
+from unitmargin.training.losses import margins
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.processes import join_processes
+from unitmargin.training.trainer import Trainer
+
+EVALUATION_BATCH = 2048
+"""Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
+
+
+Data = Samples | tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One line of history.csv; accuracies are shares of the test samples."""
+
+    epoch: int
+    loss: float
+    clean_accuracy: float
+    certified_accuracy: float
+    orthogonality_error: float
+    learning_rate: float
+    seconds: float
+
+    def line(self, epochs: int) -> str:
+        return (
+            f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  clean {self.clean_accuracy:.4f}  "
+            f"certified@36/255 {self.certified_accuracy:.4f}  "
+            f"|WW'-I| {self.orthogonality_error:.1e}  {self.seconds:.1f} s"
+        )
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """The trained model and one record an epoch."""
+
+    model: Classifier
+    history: tuple[EpochRecord, ...]
+
+
+def train(
+    model: Classifier,
+    train_data: Data,
+    test_data: Data,
+    options: TrainingOptions | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    device: str | torch.device = "cpu",
+    quiet: bool = False,
+    after_epoch: Callable[[Sequence[EpochRecord]], None] | None = None,
+    **changes: Any,
+) -> TrainResult:
+    """Train a classifier; a plain loop, the same on every device.
+
+    Args:
+        model: trained in place.
+        train_data, test_data: samples, or pairs of inputs and integer labels.
+        options: how; keyword ``changes`` override single ones (``epochs=3``).
+        checkpoint: file written after every epoch; if it exists, training goes on from it and
+            ends with the same weights as an uninterrupted run on the same machine.
+        device: where to train; samples and model are moved there. Under ``torchrun`` every
+            process takes its share of each global batch, and ``cuda`` means one GPU a process.
+        quiet: no progress bar and no line an epoch.
+        after_epoch: called with all records so far before the checkpoint is written, in the first
+            process alone.
+
+    Raises:
+        ValueError: an unknown option or name; a checkpoint of other options.
+        FloatingPointError: the loss is not finite, or the weights lost their rank.
+
+    Example:
+        >>> from unitmargin.models import DenseUGNN
+        >>> x, y = torch.rand(64, 2), torch.arange(64) % 2
+        >>> result = train(DenseUGNN((2,), 2), (x, y), (x, y), epochs=2, quiet=True)
+        >>> len(result.history)
+        2
+    """
+    options = _changed(options or TrainingOptions(), changes)
+    processes, place = join_processes(device)
+    quiet = quiet or not processes.first
+    model.to(place)
+    trainer = Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
+    test = as_samples(test_data).to(place)
+    state = trainer.restore(Path(checkpoint)) if checkpoint else []
+    history = [EpochRecord(**row) for row in state]
+    for epoch in range(len(history), trainer.epochs):
+        started = time.perf_counter()
+        loss, rate = trainer.epoch(epoch)
+        network = fixed_network(model.eval())
+        clean, certified = evaluate(network, test)
+        error = orthogonality_error(network)
+        seconds = time.perf_counter() - started
+        history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
+        if not quiet:
+            tqdm.write(history[-1].line(trainer.epochs))
+        if after_epoch and processes.first:
+            after_epoch(history)
+        if checkpoint and processes.first:
+            trainer.save(Path(checkpoint), [asdict(record) for record in history])
+    return TrainResult(model, tuple(history))
+
+
+def _changed(options: TrainingOptions, changes: dict[str, Any]) -> TrainingOptions:
+    known = {field.name for field in fields(TrainingOptions)}
+    unknown = set(changes) - known
+    if unknown:
+        raise ValueError(
+            f"training options must be among {', '.join(sorted(known))}, got "
+            f"{', '.join(sorted(unknown))}; correct the name"
+        )
+    return replace(options, **changes)
+
+
+@torch.no_grad()
+def evaluate(network: FrozenNetwork, samples: Samples) -> tuple[float, float]:
+    """Clean accuracy, and the share of samples right with a radius above 36/255.
+
+    Radii here divide by the row distances of the head and the constant of the input normalisation
+    and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
+    measured constants for every layer.
+    """
+    rows = network.head.weight.double()
+    constants = torch.cdist(rows, rows) * network.input_scale
+    right, certified = 0, 0
+    for start in range(0, len(samples), EVALUATION_BATCH):
+        inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH))
+        logits = network(inputs)
+        positive = margins(logits, labels) > 0
+        radius = certificate_from_logits(logits, constants).radius
+        right += int(positive.sum())
+        certified += int((positive & (radius > HEADLINE_EPSILON)).sum())
+    return right / len(samples), certified / len(samples)
+
+
+def orthogonality_error(network: FrozenNetwork) -> float:
+    """Largest deviation from 1 of a singular value of any weighted layer but the head."""
+    modules = (module for layer in network.features() for module in layer.modules())
+    layers = [module for module in modules if isinstance(module, WeightedLayer)]
+    return max((audit_layer("", layer).deviation for layer in layers), default=0.0)

@@ -1,0 +1,126 @@
+"""The state of a training run, the same on every device."""
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from unitmargin.data import Samples, random_crop_flip
+from unitmargin.models import Classifier
+from unitmargin.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from unitmargin.training.losses import build_loss
+from unitmargin.training.optimizers import build_optimizers
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.precision import check_precision, training_precision
+from unitmargin.training.processes import Processes
+from unitmargin.training.schedules import schedule_factor
+
+WARM_UP_STEPS = 2
+"""The first steps of a fresh process touch their memory for the first time, and are slower."""
+
+TIMED_STEPS = 4
+
+
+class Trainer:
+    """The state of a training run: model, optimiser, options; one method an epoch."""
+
+    def __init__(
+        self,
+        model: Classifier,
+        samples: Samples,
+        options: TrainingOptions,
+        processes: Processes,
+        quiet: bool,
+    ) -> None:
+        self.model, self.samples, self.options = model, samples, options
+        self.processes, self.quiet = processes, quiet
+        self.device = samples.inputs.device
+        self.network = processes.wrap(model)
+        self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
+        self.optimizers = build_optimizers(
+            model,
+            options.learning_rate,
+            options.manifold_rate,
+            sgd_momentum=options.momentum if options.optimizer == "sgd" else None,
+            weight_decay=options.weight_decay,
+        )
+        self.epoch_steps = math.ceil(len(samples) / options.batch_size)
+        self.steps = options.steps or options.epochs * self.epoch_steps
+        self.epochs = math.ceil(self.steps / self.epoch_steps)
+        schedule_factor(options.schedule, 0.0)
+        check_precision(options.precision, model)
+
+    def epoch(self, epoch: int) -> tuple[float, float]:
+        """One pass over the samples; mean loss and last learning rate.
+
+        Order and augmentation depend on seed and epoch alone, which makes resuming exact.
+        """
+        generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + epoch)
+        order = torch.randperm(len(self.samples), generator=generator)
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        first = epoch * self.epoch_steps
+        batches = order.split(self.options.batch_size)[: self.steps - first]
+        seen = sum(map(len, batches))
+        bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet)
+        self.model.train()
+        for step, index in enumerate(bar):
+            progress = (first + step) / self.steps
+            try:
+                total += self._step(index.to(self.device), generator, progress) * len(index)
+            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+                raise FloatingPointError(
+                    f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
+                    f"({error}); lower the learning rate"
+                ) from error
+        mean = self.processes.average(total) / seen
+        if not math.isfinite(mean):
+            raise FloatingPointError(
+                f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
+                "learning rate"
+            )
+        return mean, self.optimizers[0].param_groups[0]["lr"]
+
+    def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
+        inputs, labels = self.samples.batch(index)
+        if self.options.crop or self.options.flip:
+            options = self.options
+            inputs = random_crop_flip(
+                inputs, options.crop, options.flip, generator, options.padding
+            )
+        own = self.processes.share(torch.arange(len(index), device=self.device))
+        factor = schedule_factor(self.options.schedule, progress)
+        with training_precision(self.options.precision, self.device):
+            loss = self.loss(self.network(inputs[own]), labels[own])
+            loss = loss * self.processes.weight(len(index), len(own))
+            loss.backward()
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["initial_lr"] * factor
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    def seconds_per_step(self) -> float:
+        """Mean time of a step, from a few that change the model."""
+        batch = min(self.options.batch_size, len(self.samples))
+        generator = torch.Generator().manual_seed(self.options.seed)
+        index = torch.arange(batch, device=self.device)
+        started = 0.0
+        for step in range(WARM_UP_STEPS + TIMED_STEPS):
+            if step == WARM_UP_STEPS:
+                started = time.perf_counter()
+            # Reading the loss waits for the device.
+            float(self._step(index, generator, progress=0.0))
+        return (time.perf_counter() - started) / TIMED_STEPS
+
+    def save(self, path: Path, history: list[dict[str, Any]]) -> None:
+        write_checkpoint(path, Checkpoint(self.model, self.optimizers, self.options, history))
+
+    def restore(self, path: Path) -> list[dict[str, Any]]:
+        if not path.is_file():
+            return []
+        return read_checkpoint(path, self.model, self.optimizers, self.options)

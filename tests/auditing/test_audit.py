@@ -1,0 +1,159 @@
+"""Measurements on networks whose figures are known."""
+
+import math
+
+import pytest
+import torch
+from exact import affine, box, stretched_affine, unit_affine
+from torch import nn
+
+from unitmargin import DenseUGNN, freeze
+from unitmargin.auditing.audit import audit
+from unitmargin.auditing.gradients import (
+    GRADIENT_BATCH,
+    gnp_error,
+    jacobian,
+    pair_distances,
+    pair_gradient_norms,
+    unit_gradient_error,
+    upd_error,
+)
+from unitmargin.auditing.rows import audit_layer, head_weight, weight_singular_values
+from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.layers.activations import Abs
+from unitmargin.layers.normalize import Normalize
+
+EXACTNESS = 1e-12
+"""A few dozen float64 operations on numbers of size 1."""
+
+ROUNDING = 2e-7
+"""Two float32 ulps of 1."""
+
+
+def test_the_jacobian_of_an_affine_layer_is_its_weight() -> None:
+    layer = Dense(torch.randn(3, 4), torch.randn(3))
+    assert torch.equal(jacobian(layer, torch.randn(4)), layer.weight)
+
+
+def test_gnp_error_of_a_stretch() -> None:
+    layer = Dense(torch.diag(torch.tensor([1.0, 1.5])), torch.zeros(2))
+    assert gnp_error(layer, torch.zeros(2)) == 1.25
+    assert gnp_error(Dense(torch.ones(2, 2), torch.zeros(2)), torch.zeros(2)) == 2.0
+
+
+def test_upd_error_and_pair_distances() -> None:
+    rows = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])
+    assert pair_distances(rows).tolist() == [3.0, 4.0, 5.0]
+    assert upd_error(rows) == 4.0
+    assert upd_error(rows / 10) == pytest.approx(0.7, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pair_gradient_norms_of_an_affine_network_are_row_distances(dtype: torch.dtype) -> None:
+    truth = affine(dtype)
+    norms = pair_gradient_norms(truth.network, truth.inputs)
+    expected = pair_distances(truth.network.head.weight).expand_as(norms)
+    assert norms.shape == (len(truth.inputs), 10)
+    assert (norms - expected).abs().max() <= (
+        ROUNDING * 20 if dtype == torch.float32 else EXACTNESS
+    )
+
+
+def test_pair_gradient_norms_are_taken_behind_the_normalisation() -> None:
+    head = unit_affine(in_shape=(3,), classes=3).network.head
+    std = torch.tensor([0.1, 1.0, 10.0], dtype=torch.float64)
+    network = FrozenNetwork([Normalize(torch.zeros(3).double(), std), head], (3,))
+    assert unit_gradient_error(network, torch.randn(5, 3).double()) <= EXACTNESS
+
+
+def test_pair_gradient_norms_do_not_depend_on_the_chunk() -> None:
+    truth = box()
+    many = truth.inputs.repeat(4, 1)
+    assert len(many) > GRADIENT_BATCH
+    norms = pair_gradient_norms(truth.network, many)
+    assert torch.equal(norms[: len(truth.inputs)], pair_gradient_norms(truth.network, truth.inputs))
+    assert norms.shape == (len(many), 1)
+
+
+def test_a_head_that_is_one_per_cent_too_long_shows_everywhere() -> None:
+    frozen = freeze(DenseUGNN((6,), 4), dtype=torch.float64)
+    x = torch.randn(10, 6, dtype=torch.float64)
+    whole = audit(frozen, x)
+    assert max(whole.upd_error, whole.unit_gradient_error, whole.orthogonality_error) <= EXACTNESS
+    frozen.head.weight.mul_(1.01)
+    broken = audit(frozen, x)
+    assert broken.upd_error == pytest.approx(0.01, abs=EXACTNESS)
+    assert broken.unit_gradient_error == pytest.approx(0.01, abs=EXACTNESS)
+    assert broken.orthogonality_error == whole.orthogonality_error
+
+
+def test_a_layer_that_is_one_per_cent_too_short_shows() -> None:
+    frozen = freeze(DenseUGNN((6,), 4), dtype=torch.float64)
+    layer = frozen.layers[2]
+    assert isinstance(layer, Dense)
+    layer.weight[0].mul_(0.99)
+    figures = audit(frozen)
+    assert figures.orthogonality_error == pytest.approx(0.01, abs=EXACTNESS)
+    row = figures.layers[2]
+    assert (row.kind, row.gnp) == ("Dense", False)
+    assert row.smallest == pytest.approx(0.99, abs=EXACTNESS)
+    assert row.largest == pytest.approx(1.0, abs=EXACTNESS)
+
+
+def test_the_audit_names_every_layer_but_the_head() -> None:
+    model = DenseUGNN((6,), 4, hidden=(6, 5))
+    figures = audit(model)
+    assert [row.name for row in figures.layers] == [
+        "normalize",
+        *(f"features.{i}" for i in range(5)),
+    ]
+    assert [row.kind for row in figures.layers][2:] == [
+        "CholeskyLinear",
+        "MaxMin",
+        "CholeskyLinear",
+        "Abs",
+    ]
+    assert math.isnan(figures.unit_gradient_error)
+    assert all(row.gnp for row in figures.layers)
+    text = str(figures)
+    assert text.count("\n") == 1 + len(figures.layers) + 2
+    assert "features.2" in text
+    assert "UPD error" in text
+
+
+def test_the_audit_of_a_normalisation() -> None:
+    row = audit_layer("normalize", Normalize(torch.zeros(2), torch.tensor([0.5, 4.0])))
+    assert (row.smallest, row.largest, row.gnp) == (0.25, 2.0, False)
+    model = DenseUGNN((2,), 2, normalize=Normalize(torch.zeros(2), torch.tensor([0.5, 0.5])))
+    assert "1/std" in str(audit(model))
+    assert audit(model).orthogonality_error <= 1e-6
+
+
+def test_an_unknown_layer_cannot_be_audited() -> None:
+    with pytest.raises(ValueError, match=r"layer third of type ReLU cannot be audited"):
+        audit_layer("third", nn.ReLU())
+
+
+def test_layers_without_a_weight_have_no_singular_values() -> None:
+    assert weight_singular_values(Abs()) is None
+
+
+def test_singular_values_are_those_used_in_forward() -> None:
+    network = stretched_affine().network
+    values = weight_singular_values(network.layers[0])
+    assert values is not None
+    expected = torch.linspace(0.5, 2.0, 6, dtype=torch.float64)
+    assert (values - expected).abs().max() <= EXACTNESS
+
+
+def test_the_weight_of_the_head() -> None:
+    model = DenseUGNN((6,), 4)
+    assert torch.equal(head_weight(model), model.head.weight().detach())
+    frozen = freeze(model)
+    assert head_weight(frozen) is frozen.head.weight
+
+
+def test_an_audit_leaves_no_gradients() -> None:
+    model = DenseUGNN((6,), 4)
+    audit(model, torch.randn(3, 6))
+    assert all(parameter.grad is None for parameter in model.parameters())

@@ -1,0 +1,135 @@
+"""Layers without a weight: rearrangements, pooling, input normalisation."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from unitmargin.auditing.gradients import gnp_error, jacobian
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.normalize import NORMALIZATIONS, Normalize, normalize_from
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+
+ROUNDING = 1e-6
+"""A few float32 operations on numbers of size 1."""
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
+def test_pixel_unshuffle_moves_blocks_into_channels(
+    channels: int, height: int, width: int, factor: int
+) -> None:
+    shape = (1, channels, factor * height, factor * width)
+    x = torch.arange(float(torch.tensor(shape).prod())).view(shape)
+    moved = PixelUnshuffle(factor)(x)
+    assert moved.shape == (1, channels * factor**2, height, width)
+    for c in range(channels):
+        for i in range(factor):
+            for j in range(factor):
+                block = x[0, c, i::factor, j::factor]
+                assert torch.equal(moved[0, c * factor**2 + i * factor + j], block)
+
+
+def test_flatten_keeps_the_order() -> None:
+    x = torch.rand(2, 3, 4, 5)
+    assert torch.equal(Flatten()(x), x.reshape(2, 60))
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 4), (2, 2, 2), (3, 6, 4), (1, 10, 2)])
+@pytest.mark.parametrize("layer", [Flatten(), PixelUnshuffle(2), MaxPool(2)], ids=lambda x: x.kind)
+def test_rearrangements_and_pooling_are_gnp(layer: torch.nn.Module, shape: tuple[int, ...]) -> None:
+    assert gnp_error(layer, torch.randn(shape, dtype=torch.float64)) == 0.0
+
+
+def test_max_pool_takes_the_maximum_of_disjoint_windows() -> None:
+    x = torch.randn(2, 3, 6, 4)
+    pooled = MaxPool(2)(x)
+    expected = [[x[:, :, r : r + 3, c : c + 2].amax((2, 3)) for c in (0, 2)] for r in (0, 3)]
+    assert torch.equal(pooled, torch.stack([torch.stack(row, 2) for row in expected], 2))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_scaled_average_pool_is_gnp_and_sums_disjoint_windows(size: int) -> None:
+    layer = ScaledAveragePool(size)
+    x = torch.randn(2, 3, 2 * size, size, dtype=torch.float64)
+    assert gnp_error(layer, x[0]) <= 1e-15
+    expected = x.unflatten(2, (2, size)).unflatten(4, (1, size)).sum((3, 5)) / size
+    assert (layer(x) - expected).abs().max() <= 1e-15 * size**2
+    assert layer.norm() == 1.0
+
+
+def test_scaled_average_pool_refuses_a_ragged_map() -> None:
+    with pytest.raises(ValueError, match="multiple of 2 on both sides, got 3 x 4"):
+        ScaledAveragePool(2)(torch.zeros(1, 1, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3, 4), (1, 1, 4, 3), (1, 1, 1, 2)])
+def test_max_pool_refuses_windows_that_would_overlap(shape: tuple[int, ...]) -> None:
+    with pytest.raises(
+        ValueError, match=f"multiple of 2 on both sides, got {shape[2]} x {shape[3]}"
+    ):
+        MaxPool(2)(torch.zeros(shape))
+
+
+def test_normalize_shifts_and_scales_each_channel() -> None:
+    layer = Normalize(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 4.0]))
+    image = torch.tensor([[[[3.0]], [[6.0]]]])
+    assert layer(image).tolist() == [[[[4.0]], [[1.0]]]]
+    assert layer(image.flatten(1)).tolist() == [[4.0, 1.0]]
+    assert layer.norm() == 2.0
+
+
+def test_the_norm_of_normalize_is_that_of_its_jacobian() -> None:
+    layer = Normalize(torch.rand(3), torch.rand(3) + 0.1).double()
+    matrix = jacobian(layer, torch.rand(3, 2, 2, dtype=torch.float64))
+    assert abs(float(torch.linalg.matrix_norm(matrix, 2)) / layer.norm() - 1) <= 1e-12
+
+
+@pytest.mark.parametrize("std", [[1.0, 0.0], [1.0, -1.0], [1.0, torch.nan], [torch.inf, 1.0]])
+def test_normalize_refuses_useless_deviations(std: list[float]) -> None:
+    with pytest.raises(ValueError, match="std must be positive"):
+        Normalize(torch.zeros(2), torch.tensor(std))
+
+
+def test_normalize_refuses_a_mean_that_is_not_finite() -> None:
+    with pytest.raises(ValueError, match="all entries finite"):
+        Normalize(torch.tensor([torch.nan]), torch.ones(1))
+
+
+def expected_statistics(inputs: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+    columns = inputs.double().movedim(1, 0).flatten(1)
+    mean, one = columns.mean(1), torch.ones(len(columns), dtype=torch.float64)
+    variances = ((columns - mean[:, None]) ** 2).mean(1)
+    return {
+        "none": (torch.zeros_like(mean), one),
+        "centre": (mean, one),
+        "scalar": (mean, one * variances.mean().sqrt()),
+        "channel": (mean, variances.sqrt()),
+    }[mode]
+
+
+@pytest.mark.parametrize("mode", NORMALIZATIONS)
+@pytest.mark.parametrize("shape", [(20, 3, 2, 4), (20, 5)])
+def test_statistics_of_each_mode(mode: str, shape: tuple[int, ...]) -> None:
+    scales = torch.linspace(0.5, 2.0, shape[1]).view(1, -1, *(1,) * (len(shape) - 2))
+    inputs = scales * torch.randn(shape) + scales
+    layer = normalize_from(inputs, mode)
+    mean, std = expected_statistics(inputs, mode)
+    torch.testing.assert_close(layer.mean.double(), mean, rtol=ROUNDING, atol=ROUNDING)
+    torch.testing.assert_close(layer.std.double(), std, rtol=ROUNDING, atol=0.0)
+
+
+def test_an_unknown_mode_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="none, centre, scalar, channel, got 'std'"):
+        normalize_from(torch.rand(4, 2), "std")
+
+
+def test_a_constant_channel_is_refused_under_channel_only() -> None:
+    inputs = torch.stack((torch.rand(10), torch.ones(10)), dim=1)
+    with pytest.raises(ValueError, match="drop constant channels"):
+        normalize_from(inputs, "channel")
+    assert normalize_from(inputs, "scalar").norm() > 1
+
+
+def test_a_batch_of_nothing_is_unshuffled_too() -> None:
+    assert PixelUnshuffle(2)(torch.empty(0, 3, 8, 6)).shape == (0, 12, 4, 3)
