@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from unitmargin.foundation.files import write_csv
+from unitmargin.foundation.tables import write_csv
 from unitmargin.paper import Table
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import embedded_recipe, read_recipe

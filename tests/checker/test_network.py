@@ -13,7 +13,7 @@ from exact import EXACT
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_inputs, read_model
-from unitmargin.foundation.files import read_csv
+from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FROZEN_LAYERS, Dense, FrozenNetwork, save
 from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.profiles import PROFILES

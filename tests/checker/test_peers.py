@@ -13,7 +13,7 @@ from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_model
-from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen.profiles import PROFILES
 
 CLOSE = 1e-9

@@ -11,7 +11,8 @@ import torch
 from claims import EXAMPLES, certified
 
 from unitmargin.checker import CheckError, Verdict, check, write
-from unitmargin.foundation.files import file_sha256, read_csv, write_csv
+from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen import load, save
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.runs.folder import RunFolder

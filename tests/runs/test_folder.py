@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from unitmargin.foundation.files import read_csv, write_csv, write_json, write_text
+from unitmargin.foundation.files import write_json, write_text
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import commit, hardware, provenance

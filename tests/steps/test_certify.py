@@ -12,7 +12,8 @@ from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.certificate import Certificate
 from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
-from unitmargin.foundation.files import file_sha256, read_csv
+from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tables import read_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import (

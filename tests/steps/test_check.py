@@ -9,7 +9,7 @@ import torch
 from claims import EXAMPLES, certified
 from safetensors.torch import load_file
 
-from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.check import SHOWN, check_files
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run

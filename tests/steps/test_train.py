@@ -12,7 +12,7 @@ from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
-from unitmargin.foundation.files import read_csv
+from unitmargin.foundation.tables import read_csv
 from unitmargin.layers.normalize import Normalize
 from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
 from unitmargin.runs.folder import RunError, RunFolder

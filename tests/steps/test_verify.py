@@ -14,7 +14,7 @@ from exact import EXACT, unit_affine
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.certificates.tightness import describe, search_boundary
 from unitmargin.data import Samples
-from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.rounding import RoundingBounds

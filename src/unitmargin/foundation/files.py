@@ -1,52 +1,67 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, JSON without numbers that JSON does not have, hashes."""
 
-import csv
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
+from uuid import uuid4
 
 
 @contextmanager
 def write_aside(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` to be written, which takes its place when all went well."""
+    """A file beside ``path`` to be written, which takes its place when the block ends.
+
+    Guarantee: ``path`` is absent, old or whole, whatever happens to the process. No two processes
+    share the file beside it, which is removed if the block fails.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".partial")
-    yield aside
-    os.replace(aside, path)
+    aside = path.with_name(f".{uuid4().hex}-{path.name}")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
+    """Write a text file; see :func:`write_aside`."""
     with write_aside(path) as aside:
         aside.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON with sorted sections kept in the given order; see :func:`write_text`."""
-    write_text(path, json.dumps(content, indent=2) + "\n")
+    """Write JSON with sections kept in the given order; see :func:`write_aside`.
+
+    Raises:
+        ValueError: a number that is not finite.
+    """
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a comma-separated table; floats keep all their digits."""
-    lines = [",".join(header)]
-    lines += [
-        ",".join(repr(value) if isinstance(value, float) else str(value) for value in row)
-        for row in rows
-    ]
-    write_text(path, "\n".join(lines) + "\n")
+def read_json(path: Path) -> Any:
+    """Read what :func:`write_json` wrote.
+
+    Raises:
+        ValueError: no JSON, a number that is not finite, or a key that occurs twice.
+    """
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
+    return table
 
 
 def file_sha256(path: Path) -> str:
     """Hash of a whole file, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Rows of a table written by :func:`write_csv`."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

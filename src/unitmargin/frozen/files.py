@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from unitmargin.foundation.files import write_aside
 from unitmargin.frozen.network import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.registry import FROZEN_LAYERS
@@ -63,10 +63,8 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "profiles": _profiles(),
     }
     header["sha256"] = fingerprint(header, tensors)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".partial")
-    save_file(tensors, str(aside), metadata=header)
-    os.replace(aside, path)
+    with write_aside(path) as aside:
+        save_file(tensors, str(aside), metadata=header)
 
 
 def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.tightness import closest_found, tightness
-from unitmargin.foundation.files import read_csv
+from unitmargin.foundation.tables import read_csv
 from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, origin_of, run_table
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe

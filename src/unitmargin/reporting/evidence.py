@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unitmargin.certificates.tightness import Search
 from unitmargin.data import Samples
-from unitmargin.foundation.files import read_csv
+from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.certificates import RADIUS_AGREEMENT
 from unitmargin.runs.folder import RunError, RunFolder

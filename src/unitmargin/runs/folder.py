@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from unitmargin.data import Dataset
-from unitmargin.foundation.files import read_csv, write_text
+from unitmargin.foundation.files import write_text
+from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe

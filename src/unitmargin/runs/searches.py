@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from unitmargin.certificates.tightness import NO_BOX, Search, box_name
-from unitmargin.foundation.files import read_csv, write_csv
+from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunError
 from unitmargin.solvers import Status
 

@@ -9,7 +9,8 @@ from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
 from unitmargin.certificates.certificate import Certificate
 from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
-from unitmargin.foundation.files import file_sha256, write_csv, write_json
+from unitmargin.foundation.files import file_sha256, write_json
+from unitmargin.foundation.tables import write_csv
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.folder import RunFolder
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 
 import torch
 
-from unitmargin.foundation.files import write_csv
+from unitmargin.foundation.tables import write_csv
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance

@@ -15,7 +15,8 @@ from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.certificates.tightness import Box, Search, describe, search_boundary, tightness
 from unitmargin.data import Samples
-from unitmargin.foundation.files import read_csv, write_json
+from unitmargin.foundation.files import write_json
+from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.runs.certificates import RADIUS_AGREEMENT

@@ -1,7 +1,6 @@
 """Weights and checkpoints as safetensors: exact resume without pickle."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from unitmargin.foundation.files import write_aside
 from unitmargin.training.options import TrainingOptions
 
 
@@ -26,11 +26,9 @@ class Checkpoint:
 
 
 def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".partial")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    save_file(whole, str(aside), metadata=metadata)
-    os.replace(aside, path)
+    with write_aside(path) as aside:
+        save_file(whole, str(aside), metadata=metadata)
 
 
 def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:

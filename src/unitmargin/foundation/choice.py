@@ -1,0 +1,40 @@
+"""Choosing by name: one message for every registry."""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+Entry = TypeVar("Entry")
+
+
+def choose(what: str, name: str, registry: Mapping[str, Entry]) -> Entry:
+    """The registry's entry of that name.
+
+    Raises:
+        ValueError: no such name; the message lists all of them, and the closest one.
+
+    Example:
+        >>> choose("optimizer", "sgd", {"adam": 1, "sgd": 2})
+        2
+    """
+    require_choice(what, name, registry)
+    return registry[name]
+
+
+def require_choice(what: str, name: object, names: Collection[str]) -> None:
+    """Raise unless the name is one of ``names``; see :func:`choose`."""
+    if name not in names:
+        raise ValueError(
+            f"{what} must be one of {', '.join(names)}, got {name!r}; {advice(name, names)}"
+        )
+
+
+def advice(name: object, names: Collection[str]) -> str:
+    """The next step for an unknown name: the closest known one, if any is close.
+
+    Example:
+        >>> advice("adm", ("adam", "sgd")), advice("lion", ("adam", "sgd"))
+        ("did you mean 'adam'?", 'choose one')
+    """
+    close = get_close_matches(name, names, n=1) if isinstance(name, str) else []
+    return f"did you mean {close[0]!r}?" if close else "choose one"
