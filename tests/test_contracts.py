@@ -22,12 +22,12 @@ from unitmargin.auditing.gradients import (
     unit_gradient_error,
     upd_error,
 )
-from unitmargin.auditing.rows import HEAD_CHECKS, head_error, is_signed_distance
 from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
-from unitmargin.models.classifier import fixed_layer
 from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 
@@ -152,11 +152,9 @@ def build(case: Case) -> tuple[nn.Module, tuple[int, ...]]:
     manifold = {
         id(parameter)
         for module in layer.modules()
-        if hasattr(module, "real_manifold_parameters")
-        for parameter in (
-            *module.real_manifold_parameters(),
-            *module.complex_manifold_parameters(),
-        )
+        if isinstance(module, TrainableLayer)
+        for parameters in module.manifold_parameters()
+        for parameter in parameters
     }
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -182,8 +180,8 @@ def test_the_jacobian_keeps_what_the_layer_promises(case: Case) -> None:
     layer.eval()
     assert layer_error(layer, torch.randn(shape)) <= GNP_FLOAT32
     # Manifold weights are float32 numbers; the polish of freezing makes them exact.
-    wide = layer.freeze() if hasattr(layer, "freeze") else layer.double()
-    assert wide.gnp == layer.gnp
+    wide = layer.freeze().double()
+    assert wide.promise == layer.promise
     assert layer_error(wide, torch.randn(shape, dtype=torch.float64)) <= GNP_EXACT
 
 
@@ -201,9 +199,9 @@ def test_rows_of_heads_keep_what_they_promise(case: Case) -> None:
     head, shape = build(case)
     head.eval()
     jacobian = torch.func.jacrev(lambda x: head(x[None])[0])(torch.randn(shape)).detach()
-    assert head.promise in HEAD_CHECKS
-    assert head_error(head.promise, jacobian) <= 1e-6  # the promise of every head in float32
-    if head.promise == "upd":
+    assert HEAD_PROMISES[head.promise.name] == head.promise
+    assert head.promise.measure(jacobian) <= 1e-6  # the promise of every head in float32
+    if head.promise == UPD:
         assert upd_error(jacobian) <= 1e-6
     assert torch.equal(jacobian, head.weight().detach())
 
@@ -212,7 +210,7 @@ def test_rows_of_heads_keep_what_they_promise(case: Case) -> None:
 def test_pairwise_gradients_of_models_are_one_or_bounded(case: Case) -> None:
     model, shape = build(case)
     model.eval()
-    if is_signed_distance(model):
+    if model.signed_distance:
         assert unit_gradient_error(model, inputs(shape)) <= UNIT_GRADIENT
     bounds = pair_distances(model.head.weight()) * (1.0 + UNIT_GRADIENT)
     assert bool((pair_gradient_norms(model, inputs(shape)) <= bounds).all())
@@ -426,7 +424,7 @@ def test_a_fixed_layer_is_the_evaluated_one(case: Case) -> None:
     x = inputs(shape)
     with torch.no_grad():
         expected = layer.eval()(x)
-    fixed = fixed_layer(layer)
+    fixed = layer.fix()
     assert not list(fixed.parameters())
     assert {buffer.dtype for buffer in fixed.buffers()} <= {torch.float32, torch.int64}
     assert (fixed(x) - expected).abs().max() <= SAME_FUNCTION
@@ -442,7 +440,7 @@ def test_a_fixed_network_is_the_evaluated_model(case: Case) -> None:
     with torch.no_grad():
         assert (network(x) - model(x)).abs().max() <= SAME_FUNCTION
     deviation = max(
-        abs(row.deviation - own.deviation)
+        abs(row.error - own.error)
         for row, own in zip(audit(network).layers, audit(model).layers, strict=True)
     )
     assert deviation <= 1e-9

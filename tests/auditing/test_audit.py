@@ -18,7 +18,7 @@ from unitmargin.auditing.gradients import (
     unit_gradient_error,
     upd_error,
 )
-from unitmargin.auditing.rows import audit_layer, head_weight, weight_singular_values
+from unitmargin.auditing.rows import layer_rows
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.normalize import Normalize
@@ -122,25 +122,28 @@ def test_the_audit_names_every_layer_but_the_head() -> None:
 
 
 def test_the_audit_of_a_normalisation() -> None:
-    row = audit_layer("normalize", Normalize(torch.zeros(2), torch.tensor([0.5, 4.0])))
+    row = layer_rows("normalize", Normalize(torch.zeros(2), torch.tensor([0.5, 4.0])))[0]
     assert (row.smallest, row.largest, row.gnp) == (0.25, 2.0, False)
     model = DenseUGNN((2,), 2, normalize=Normalize(torch.zeros(2), torch.tensor([0.5, 0.5])))
     assert "1/std" in str(audit(model))
     assert audit(model).orthogonality_error <= 1e-6
 
 
-def test_an_unknown_layer_cannot_be_audited() -> None:
-    with pytest.raises(ValueError, match=r"layer third of type ReLU cannot be audited"):
-        audit_layer("third", nn.ReLU())
+def test_a_module_that_is_no_layer_is_named_wherever_a_network_is_read() -> None:
+    model = DenseUGNN((6,), 4)
+    model.features[1] = nn.Linear(6, 6)
+    for read in (audit, freeze):
+        with pytest.raises(TypeError, match=r"features.1 must be a layer .* got Linear"):
+            read(model)
 
 
 def test_layers_without_a_weight_have_no_singular_values() -> None:
-    assert weight_singular_values(Abs()) is None
+    assert Abs().singular_values() is None
 
 
 def test_singular_values_are_those_used_in_forward() -> None:
     network = stretched_affine().network
-    values = weight_singular_values(network.layers[0])
+    values = network.features()[0].singular_values()
     assert values is not None
     expected = torch.linspace(0.5, 2.0, 6, dtype=torch.float64)
     assert (values - expected).abs().max() <= EXACTNESS
@@ -148,9 +151,9 @@ def test_singular_values_are_those_used_in_forward() -> None:
 
 def test_the_weight_of_the_head() -> None:
     model = DenseUGNN((6,), 4)
-    assert torch.equal(head_weight(model), model.head.weight().detach())
+    assert torch.equal(model.head_weight(), model.head.weight().detach())
     frozen = freeze(model)
-    assert head_weight(frozen) is frozen.head.weight
+    assert frozen.head_weight() is frozen.head.weight
 
 
 def test_an_audit_leaves_no_gradients() -> None:

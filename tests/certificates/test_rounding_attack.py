@@ -20,7 +20,7 @@ from unitmargin.certificates.rounding_attack import (
 )
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
-from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.frozen.proof import Proof
 from unitmargin.layers.activations import GroupSort
 
 FEW = 250
@@ -67,13 +67,14 @@ def test_t5_weights_of_sixteen_bits(name: str, dtype: torch.dtype) -> None:
 
 def test_t5_a_bound_without_its_slack_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """T15: without the rounding terms the sound radius is margin / L, and the attack says so."""
-    original = FrozenNetwork.rounding
+    original = FrozenNetwork.proof
 
-    def without(frozen: FrozenNetwork, profile: Profile) -> RoundingBounds:
-        bounds = original(frozen, profile)
-        return replace(bounds, alpha=0 * bounds.alpha, beta=0 * bounds.beta)
+    def without(frozen: FrozenNetwork, profile: Profile) -> Proof:
+        proof = original(frozen, profile)
+        bounds = proof.bounds
+        return proof._replace(bounds=replace(bounds, alpha=0 * bounds.alpha, beta=0 * bounds.beta))
 
-    monkeypatch.setattr(FrozenNetwork, "rounding", without)
+    monkeypatch.setattr(FrozenNetwork, "proof", without)
     frozen = network()
     x = near_boundary(frozen, points(40), 1e-4)
     found = rounding_attack(frozen, x, "float32", FEW)

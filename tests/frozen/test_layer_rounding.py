@@ -10,11 +10,11 @@ from torch import Tensor
 from unitmargin import certify
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork
-from unitmargin.frozen.layer_rounding import LayerRounding
 from unitmargin.frozen.profiles import PROFILES, find_profile
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.arithmetic import Affine, gamma
 from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.bounds import LayerRounding
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
@@ -35,7 +35,7 @@ def only_row(layer: FixedLayer, head_inputs: int, *before: FixedLayer) -> LayerR
     head = Dense(torch.eye(2, head_inputs), torch.zeros(2))
     shape = (1, 4, 4) if isinstance(layer, ScaledAveragePool) else (head_inputs,)
     network = FrozenNetwork([*before, layer, Flatten(), head], shape)
-    return network.rounding(find_profile("float32")).layers[len(before)]
+    return network.proof(find_profile("float32")).bounds.layers[len(before)]
 
 
 def agrees(found: Affine, constant: Fraction, slope: Fraction) -> None:
@@ -97,7 +97,7 @@ def test_shares_at_both_ends_and_in_between(share: float) -> None:
 def test_a_normalisation_in_a_branch_is_refused() -> None:
     layer = ConvexCombination(torch.tensor(0.5), [Normalize(torch.zeros(1), torch.ones(1))])
     head = Dense(torch.eye(2, 1), torch.zeros(2))
-    with pytest.raises(ValueError, match="Normalize states no rounding error"):
+    with pytest.raises(ValueError, match="input normalisation must be the first layer"):
         certify(FrozenNetwork([layer, head], (1,)), torch.zeros(1, 1))
 
 
@@ -105,7 +105,7 @@ def test_explain_shows_the_layers_of_a_branch() -> None:
     inner = ConvexCombination(torch.tensor(0.5), [Abs()])
     outer = ConvexCombination(torch.tensor(0.25), [*combination().sublayers(), inner])
     head = Dense(torch.tensor([[1.0], [-1.0]]), torch.zeros(2))
-    bounds = FrozenNetwork([outer, Abs(), head], (1,)).rounding(find_profile("float32"))
+    bounds = FrozenNetwork([outer, Abs(), head], (1,)).proof(find_profile("float32")).bounds
     lines = bounds.explain(2.0).splitlines()
     names = [line[:28].rstrip() for line in lines[1:-1]]
     assert names == [
@@ -133,14 +133,17 @@ def test_t4_pair_errors_of_peers_stay_below_their_bound(
     name: str, head: str | None, poisoned: bool, profile: str
 ) -> None:
     network = peer(name, head, poisoned)
-    bounds = network.rounding(find_profile(profile))
+    bounds = network.proof(find_profile(profile)).bounds
     deployed = network.deployed(find_profile(profile))
     ratios = []
     for scale in (1e-3, 1.0, 1e3):
         x = scale * inputs(network, 100)
         error = deployed(x).double() - network.in_float64()(x.double())
         differences = (error[:, :, None] - error[:, None, :]).abs()
-        allowed = bounds.alpha + bounds.beta * network.input_norms(x)[:, None, None]
+        allowed = (
+            bounds.alpha
+            + bounds.beta * network.proof(PROFILES["float64"]).input_norms(x)[:, None, None]
+        )
         ratios.append(float((differences / allowed).nan_to_num(0.0).max()))
     assert min(ratios) > USELESS
     assert max(ratios) < 1.0
@@ -172,9 +175,9 @@ def in_order(rows: tuple[LayerRounding, ...]) -> list[LayerRounding]:
 def test_norms_cover_the_activations_of_branches(profile: str, poisoned: bool) -> None:
     network = peer("resnet9", poisoned=poisoned)
     chosen = find_profile(profile)
-    rows = in_order(network.rounding(chosen).layers)[:-1]
+    rows = in_order(network.proof(chosen).bounds.layers)[:-1]
     x = inputs(network, 50)
-    norms = network.input_norms(x)
+    norms = network.proof(PROFILES["float64"]).input_norms(x)
     found = outputs(network.deployed(chosen), x.to(chosen.dtype))[:-1]
     assert len(found) == len(rows) > len(network.layers)
     for z, row in zip(found, rows, strict=True):

@@ -70,7 +70,7 @@ def replace_buffer(network: FrozenNetwork) -> None:
 
 def load_state(network: FrozenNetwork) -> None:
     state = network.state_dict()
-    last = f"layers.{len(network.layers) - 1}.weight"
+    last = f"network.layers.{len(network.layers) - 1}.weight"
     network.load_state_dict({**state, last: 2.0 * state[last]})
 
 
@@ -138,7 +138,8 @@ def test_in_float64_evaluates_the_stored_weights() -> None:
     assert wide.dtype == torch.float64
     assert torch.equal(wide.head.weight, truth.network.head.weight.double())
     assert truth.network.dtype == torch.float32
-    assert wide.in_float64() is wide
+    double = unit_affine(torch.float64).network
+    assert double.in_float64() is double.network
 
 
 def test_nothing_is_trainable() -> None:
@@ -172,7 +173,7 @@ def test_class_names_default_to_numbers() -> None:
 def test_other_inputs_are_refused(x: torch.Tensor, message: str) -> None:
     network = unit_affine(torch.float32).network
     with pytest.raises(ValueError, match=message):
-        network.check_input(x)
+        network.require_input(x)
     if x.is_floating_point():
         with pytest.raises(ValueError, match=message):
             certify(network, x)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
-from unitmargin.frozen import Dense, FrozenNetwork, blocked, canary
+from unitmargin.frozen import Dense, FrozenNetwork, canary
 from unitmargin.frozen.blocked import blocked_product
-from unitmargin.frozen.canary import check_arithmetic
+from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError, find_profile
 
 CPU = torch.device("cpu")
@@ -70,7 +70,7 @@ def test_t10_autocast_does_not_reach_the_evaluation(frozen: FrozenNetwork, name:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_t10_the_canary_accepts_this_machine(name: str) -> None:
-    check_arithmetic(find_profile(name), CPU)
+    require_arithmetic(find_profile(name), CPU)
 
 
 @pytest.mark.parametrize("name", canary.PRODUCTS)
@@ -85,7 +85,7 @@ def test_t10_the_canary_refuses_rounded_products(
     monkeypatch.setitem(canary.PRODUCTS, name, truncated)
     for profile in PROFILES:
         with pytest.raises(ProfileError, match=f"standard dot products, but a {name}"):
-            check_arithmetic(find_profile(profile), CPU)
+            require_arithmetic(find_profile(profile), CPU)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -99,7 +99,7 @@ def test_t10_the_canary_refuses_a_transform_of_lower_precision(
 
     monkeypatch.setattr(canary.torch.fft, "rfft2", rough)
     with pytest.raises(ProfileError, match="standard FFT"):
-        check_arithmetic(find_profile(name), CPU)
+        require_arithmetic(find_profile(name), CPU)
 
 
 def test_t10_the_canary_runs_once_a_network(
@@ -108,7 +108,7 @@ def test_t10_the_canary_runs_once_a_network(
     def refuse(profile: Profile, device: torch.device) -> None:
         raise ProfileError("called")
 
-    monkeypatch.setattr("unitmargin.frozen.network.check_arithmetic", refuse)
+    monkeypatch.setattr("unitmargin.frozen.proof.require_arithmetic", refuse)
     fresh = FrozenNetwork([*frozen.features(), frozen.head], frozen.in_shape)
     with pytest.raises(ProfileError, match="called"):
         certify(fresh, torch.rand(1, 1, 8, 8))
@@ -148,15 +148,15 @@ def test_blocked_products_keep_to_their_bound(length: int) -> None:
 
 def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """In float64, where chunks and plain products differ by rounding alone."""
-    monkeypatch.setattr(blocked, "WIDE_CHANNELS", 4)
+    monkeypatch.setattr(convolution, "WIDE_CHANNELS", 4)
     frozen = freeze(UGNN((1, 16, 16), 4, hidden=(100,)), torch.float64)
     profile = Profile("blocked", torch.float64, 2)
     x = torch.rand(3, 1, 16, 16, dtype=torch.float64)
-    layers = profile.deploy([*frozen.features(), frozen.head])
+    layers = profile.deploy(frozen.network).layers
     assert (FrozenNetwork(layers, (1, 16, 16))(x) - frozen(x)).abs().max() <= 1e-13
     kinds = [type(layer).__name__ for layer in layers]
     assert kinds[1] == "CircularConvolution"  # an FFT of one channel
     assert kinds[-1] == "BlockedDense"
     assert {"WideConvolution", "WideDense"} < set(kinds)
-    blocks = [layer for layer in layers if isinstance(layer, blocked.BlockedConvolution)]
+    blocks = [layer for layer in layers if isinstance(layer, convolution.BlockedConvolution)]
     assert any(layer.transform.by_matrix for layer in blocks)

@@ -51,12 +51,12 @@ NETWORKS = networks()
 
 def pair_errors(network: FrozenNetwork, profile: Profile, x: Tensor) -> Tensor:
     """Errors of all logit differences against float64, over their bounds."""
-    bounds = network.rounding(profile)
+    bounds = network.proof(profile).bounds
     computed = network.deployed(profile)(x.to(profile.dtype)).double()
     exact = network.in_float64()(x.double())
     error = computed - exact
     differences = (error[:, :, None] - error[:, None, :]).abs()
-    norms = network.input_norms(x)[:, None, None]
+    norms = network.proof(PROFILES["float64"]).input_norms(x)[:, None, None]
     allowed = bounds.alpha + bounds.beta * norms
     ratios: Tensor = (differences / allowed).flatten(1).max(1).values
     return ratios
@@ -99,7 +99,7 @@ def test_t4_the_order_of_summation_is_covered() -> None:
     weight, bias = torch.randn(3, 300), torch.randn(3)
     network = FrozenNetwork([Dense(weight, bias)], (300,))
     profile = find_profile("float32")
-    bounds = network.rounding(profile)
+    bounds = network.proof(profile).bounds
     x = torch.randn(300)
     exact = weight.double() @ x.double() + bias.double()
     for seed in range(300):
@@ -110,7 +110,9 @@ def test_t4_the_order_of_summation_is_covered() -> None:
             computed = computed + terms[:, index]
         error = (computed + bias).double() - exact
         pairs = (error[:, None] - error[None, :]).abs()
-        allowed = bounds.alpha + bounds.beta * float(network.input_norms(x[None])[0])
+        allowed = bounds.alpha + bounds.beta * float(
+            network.proof(PROFILES["float64"]).input_norms(x[None])[0]
+        )
         assert bool((pairs <= allowed).all())
 
 
@@ -121,12 +123,15 @@ def test_t4_one_dot_product_reaches_a_good_share_of_its_bound() -> None:
     network = FrozenNetwork([Dense(weight, torch.zeros(2))], (terms,))
     x = torch.ones(1, terms)
     x[0, 0] = 2.0**24
-    bounds = network.rounding(find_profile("float32"))
+    bounds = network.proof(find_profile("float32")).bounds
     total = torch.zeros(())
     for value in x[0]:
         total = total + value
     lost = abs(float(total) - math.fsum(x[0].tolist()))
-    allowed = float(bounds.alpha[0, 1] + bounds.beta[0, 1] * network.input_norms(x)[0])
+    allowed = float(
+        bounds.alpha[0, 1]
+        + bounds.beta[0, 1] * network.proof(PROFILES["float64"]).input_norms(x)[0]
+    )
     assert lost == terms - 1
     assert 0.1 * allowed / terms**0.5 <= lost <= allowed
 
@@ -141,9 +146,13 @@ def test_t15_a_large_bias_of_the_head_is_paid_for() -> None:
     x = torch.randn(400, 4)
     worst = pair_errors(network, find_profile("float32"), x)
     assert worst.max() < 1
-    bounds = network.rounding(find_profile("float32"))
+    bounds = network.proof(find_profile("float32")).bounds
     # The part without the bias is exceeded by the same errors.
-    share = float(bounds.beta[0, 1] * network.input_norms(x).max() / bounds.alpha[0, 1])
+    share = float(
+        bounds.beta[0, 1]
+        * network.proof(PROFILES["float64"]).input_norms(x).max()
+        / bounds.alpha[0, 1]
+    )
     assert worst.max() > 100 * share
 
 
@@ -154,8 +163,12 @@ def test_t15_a_large_hidden_bias_is_paid_for() -> None:
     x = torch.randn(400, 4)
     worst = pair_errors(network, find_profile("float32"), x)
     assert worst.max() < 1
-    bounds = network.rounding(find_profile("float32"))
-    share = float(bounds.beta[0, 1] * network.input_norms(x).max() / bounds.alpha[0, 1])
+    bounds = network.proof(find_profile("float32")).bounds
+    share = float(
+        bounds.beta[0, 1]
+        * network.proof(PROFILES["float64"]).input_norms(x).max()
+        / bounds.alpha[0, 1]
+    )
     assert worst.max() > 100 * share
 
 
@@ -163,7 +176,7 @@ def test_t15_the_last_layer_is_paid_for() -> None:
     weight = torch.randn(2, 3000)
     network = FrozenNetwork([Dense(weight, torch.zeros(2))], (3000,))
     assert pair_errors(network, find_profile("float32"), torch.randn(200, 3000)).max() < 1
-    bounds = network.rounding(find_profile("float32"))
+    bounds = network.proof(find_profile("float32")).bounds
     rows = float(weight.double().norm(dim=1).sum())
     assert float(bounds.beta[0, 1]) >= rows * 3001 * 2.0**-24
 
@@ -174,7 +187,7 @@ def test_bounds_of_one_layer_by_hand() -> None:
         [Dense(torch.tensor([[2.0]]), torch.tensor([3.0])),
          Dense(torch.tensor([[1.0], [-1.0]]), torch.tensor([5.0, 7.0]))], (1,),
     )  # fmt: skip
-    bounds = network.rounding(find_profile("float32"))
+    bounds = network.proof(find_profile("float32")).bounds
     unit = Fraction(1, 2**24)
     g2, g4 = 2 * unit / (1 - 2 * unit), 4 * unit / (1 - 4 * unit)
     error = (2 * g2, 3 * g2)  # slope and constant after the hidden layer
@@ -190,7 +203,7 @@ def test_bounds_of_one_layer_by_hand() -> None:
 def test_explain_adds_up_to_the_slack() -> None:
     network = NETWORKS["image"]
     for name in PROFILES:
-        bounds = network.rounding(find_profile(name))
+        bounds = network.proof(find_profile(name)).bounds
         lines = bounds.explain(3.0).splitlines()
         costs = [float(line.split()[-1]) for line in lines[1:]]
         assert len(costs) == len(network.layers) + 1
@@ -225,7 +238,7 @@ def test_bounds_of_a_convolution_by_hand() -> None:
     )
     head = Dense(torch.tensor([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), torch.zeros(2))
     profile = find_profile("float32")
-    rows = FrozenNetwork([layer, Flatten(), head], (1, 2, 2)).rounding(profile).layers
+    rows = FrozenNetwork([layer, Flatten(), head], (1, 2, 2)).proof(profile).bounds.layers
     unit = profile.unit
     eta = math.sqrt(8.0) * (TABLE_ERROR + unit) + gamma(4, unit) * 2.0  # || |B| || = 2
     slope = eta * 2.0 + gamma(2, unit) * 2.0 * (1 + eta)
@@ -239,7 +252,7 @@ def test_bounds_of_a_convolution_by_hand() -> None:
 def test_layers_in_float64_round_their_output() -> None:
     """One float32 rounding, and less than that again for all float64 ones."""
     network, profile = NETWORKS["image"], find_profile("float32-blocked")
-    rows, wide = network.rounding(profile).layers, network.deployed(profile).layers
+    rows, wide = network.proof(profile).bounds.layers, network.deployed(profile).layers
     found = [row for row, layer in zip(rows, wide, strict=True) if "Wide" in type(layer).__name__]
     assert {row.kind for row in found} == {"circular_convolution", "dense"}
     for row in found:
@@ -248,16 +261,16 @@ def test_layers_in_float64_round_their_output() -> None:
 
 def test_the_normalisation_pays_two_roundings() -> None:
     network, profile = NETWORKS["image"], find_profile("float32")
-    assert network.rounding(profile).layers[0].error == Affine(slope=gamma(2, profile.unit))
+    assert network.proof(profile).bounds.layers[0].error == Affine(slope=gamma(2, profile.unit))
 
 
 @pytest.mark.parametrize("key", NETWORKS)
 @pytest.mark.parametrize("name", PROFILES)
 def test_norms_cover_the_activations(key: str, name: str) -> None:
     network, profile = NETWORKS[key], find_profile(name)
-    bounds = network.rounding(profile)
+    bounds = network.proof(profile).bounds
     z = torch.randn(200, *network.in_shape).to(profile.dtype)
-    norms = network.input_norms(z)
+    norms = network.proof(PROFILES["float64"]).input_norms(z)
     for layer, row in zip(network.deployed(profile).layers[:-1], bounds.layers, strict=False):
         z = layer(z)
         allowed = row.output.constant + row.output.slope * norms
@@ -268,7 +281,7 @@ def test_errors_of_all_layers_add_up() -> None:
     """Each layer of norm 2 doubles the errors made before it."""
     layers = [Dense(2.0 * torch.eye(3), torch.ones(3)) for _ in range(3)]
     head = Dense(torch.eye(3), torch.zeros(3))
-    rows = FrozenNetwork([*layers, head], (3,)).rounding(find_profile("float32")).layers
+    rows = FrozenNetwork([*layers, head], (3,)).proof(find_profile("float32")).bounds.layers
     expected = 4.0 * rows[0].error.slope + 2.0 * rows[1].error.slope + rows[2].error.slope
     assert rows[2].total.slope == pytest.approx(expected, rel=1e-9)
     expected = 4.0 * rows[0].error.constant + 2.0 * rows[1].error.constant + rows[2].error.constant

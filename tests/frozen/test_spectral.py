@@ -19,8 +19,6 @@ from unitmargin.frozen.spectral import (
     _residual_bound,
     _squared_residual_bound,
     absolute_norm_bound,
-    layer_constants,
-    norm_bound,
     pair_distance_bounds,
     real_embedding,
     spectral_norm_bound,
@@ -96,7 +94,7 @@ def test_t1_convolutions_against_their_jacobian(size: tuple[int, int]) -> None:
     )  # fmt: skip
     matrix = jacobian(layer, torch.zeros(2, *size).double())
     truth = float(torch.linalg.matrix_norm(matrix, 2))
-    constants = layer_constants(layer)
+    constants = layer.constants()
     assert truth * (1 - SVD_ERROR) <= constants.norm <= truth * (1 + TIGHT)
     magnitudes = (layer.real.abs(), real_embedding(layer.pairs).abs())
     absolute = max([float(n) for m in magnitudes for n in torch.linalg.matrix_norm(m, 2)])
@@ -155,9 +153,9 @@ def test_parts_of_a_stack_are_all_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.randn(1, 3, 2).double(), torch.randn(7, 2, 3, 2).double(),
         torch.zeros(3).double(), (3, 5),
     )  # fmt: skip
-    whole = layer_constants(layer)
+    whole = layer.constants()
     monkeypatch.setattr(spectral, "CHUNK_ENTRIES", 1)
-    parts = layer_constants(layer)
+    parts = layer.constants()
     assert parts.norm == pytest.approx(whole.norm, rel=1e-12)
     assert parts.absolute == pytest.approx(whole.absolute, rel=1e-12)
 
@@ -171,8 +169,8 @@ def test_complex_blocks_are_embedded() -> None:
 
 def test_the_normalisation_is_rounded_up() -> None:
     layer = Normalize(torch.zeros(2), torch.tensor([0.3, 0.7]))
-    assert Fraction(norm_bound(layer)) >= 1 / Fraction(float(layer.std[0]))
-    assert norm_bound(layer) <= layer.norm() * (1 + 1e-11)
+    assert Fraction(layer.constants().norm) >= 1 / Fraction(float(layer.std[0]))
+    assert layer.constants().norm <= layer.norm() * (1 + 1e-11)
 
 
 def test_pair_distances_hold_exactly() -> None:
@@ -291,11 +289,11 @@ def test_convolutions_that_grow_or_shrink_channels(inputs: int, outputs: int) ->
     )
     matrix = jacobian(layer, torch.zeros(inputs, 3, 4, dtype=torch.float64))
     truth = float(torch.linalg.matrix_norm(matrix, 2))
-    assert truth * (1 - SVD_ERROR) <= norm_bound(layer) <= truth * (1 + TIGHT)
+    assert truth * (1 - SVD_ERROR) <= layer.constants().norm <= truth * (1 + TIGHT)
     absolute = float(torch.linalg.matrix_norm(real_embedding(layer.pairs).abs(), 2).max())
     real = float(torch.linalg.matrix_norm(layer.real.abs(), 2).max())
-    assert max(absolute, real) * (1 - SVD_ERROR) <= layer_constants(layer).absolute
-    assert layer_constants(layer).absolute <= max(absolute, real) * 1.05
+    assert max(absolute, real) * (1 - SVD_ERROR) <= layer.constants().absolute
+    assert layer.constants().absolute <= max(absolute, real) * 1.05
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -306,7 +304,7 @@ def test_the_norm_of_a_combination_holds_exactly(share: float) -> None:
     layer = ConvexCombination(torch.tensor(share, dtype=torch.float32), branch)
     stored = Fraction(float(layer.share))
     truth = stored + (1 - stored) * 6
-    found = layer_constants(layer)
+    found = layer.constants()
     assert truth <= Fraction(found.norm) <= truth * (1 + Fraction(1, 10**9))
-    assert found.norm == norm_bound(layer)
+    assert found.norm == layer.constants().norm
     assert [inner.bias > 0 for inner in found.branch] == [True, False, True]

@@ -8,6 +8,7 @@ import torch
 from unitmargin.certificates.certificate import certificate_from_logits
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import HEADS, UPD_HEADS
+from unitmargin.layers.promises import UPD
 
 EXACTNESS = 1e-12
 """Polished float64 rows."""
@@ -52,4 +53,4 @@ def test_one_class_is_none(name: str) -> None:
 
 
 def test_only_upd_heads_promise_it() -> None:
-    assert {name for name in HEADS if HEADS[name](6, 3).promise == "upd"} == set(UPD_HEADS)
+    assert {name for name in HEADS if HEADS[name](6, 3).promise == UPD} == set(UPD_HEADS)

@@ -6,7 +6,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from unitmargin.auditing.gradients import gnp_error, jacobian
-from unitmargin.auditing.rows import weight_singular_values
 from unitmargin.orthogonal.cayley import CayleyConv2d, cayley
 
 EXACTNESS = 1e-13
@@ -87,7 +86,7 @@ def test_singular_values_by_frequency_are_those_of_the_jacobian(map_size: tuple[
     frozen.pairs.mul_(1.2)
     matrix = jacobian(frozen, torch.zeros(3, *map_size, dtype=torch.float64))
     expected = torch.linalg.svdvals(matrix).sort().values
-    values = weight_singular_values(frozen)
+    values = frozen.singular_values()
     assert values is not None
     assert values.shape == expected.shape
     assert (values - expected).abs().max() <= 1e-12

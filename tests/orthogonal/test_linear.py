@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from unitmargin.orthogonal import ORTHOGONAL_LINEARS
-from unitmargin.orthogonal.linear import refuse_growth
+from unitmargin.orthogonal.linear import require_no_growth
 
 
 def test_growth_is_explained() -> None:
     with pytest.raises(ValueError, match=r"J J\^T = I.*got 3 -> 5;.*PixelUnshuffle"):
-        refuse_growth("channels", 3, 5)
-    refuse_growth("channels", 3, 3)
+        require_no_growth("channels", 3, 5)
+    require_no_growth("channels", 3, 3)
 
 
 @pytest.mark.parametrize("name", ORTHOGONAL_LINEARS)

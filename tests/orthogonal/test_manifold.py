@@ -35,7 +35,7 @@ def test_the_spectrum_is_the_parameters() -> None:
 )
 def test_all_weights_are_declared_as_on_the_manifold(layer: Any, free: set[str]) -> None:
     module = layer()
-    declared = module.real_manifold_parameters() + module.complex_manifold_parameters()
+    declared = [p for kind in module.manifold_parameters() for p in kind]
     others = {n: p for n, p in module.named_parameters() if all(p is not q for q in declared)}
     assert set(others) == free
     if "pairs" in free:  # a 2 x 2 map has no pairs, and nothing to train in them

@@ -13,13 +13,13 @@ from torch import Tensor
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
 from unitmargin.foundation.tables import read_csv
+from unitmargin.layers.margin import margins
 from unitmargin.layers.normalize import Normalize
 from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
-from unitmargin.training.losses import margins
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import EpochRecord, TrainResult, evaluate, orthogonality_error, train
 from unitmargin.training.trainer import Trainer

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unitmargin.training.losses import build_loss, margins, multi_margin, offset_cross_entropy
+from unitmargin.layers.margin import margins
+from unitmargin.training.losses import build_loss, multi_margin, offset_cross_entropy
 
 ROUNDING = 1e-12
 """A few dozen float64 operations."""

@@ -6,7 +6,7 @@ import torch
 from unitmargin.certificates.certify import certify
 from unitmargin.models import UGNN
 from unitmargin.models.freezing import freeze
-from unitmargin.training.precision import PRECISIONS, check_precision, training_precision
+from unitmargin.training.precision import PRECISIONS, require_precision, training_precision
 from unitmargin.training.train import train
 
 CPU = torch.device("cpu")
@@ -73,8 +73,8 @@ def test_certificates_never_come_from_a_short_precision() -> None:
 
 def test_unknown_names_and_unsafe_choices_are_refused() -> None:
     with pytest.raises(ValueError, match="must be one of float32, tf32, bfloat16, got 'half'"):
-        check_precision("half", model())
+        require_precision("half", model())
     with pytest.raises(ValueError, match="got CholeskyLinear"):
-        check_precision("tf32", model("cholesky"))
-    check_precision("tf32", model())
-    check_precision("bfloat16", model("cholesky"))
+        require_precision("tf32", model("cholesky"))
+    require_precision("tf32", model())
+    require_precision("bfloat16", model("cholesky"))

@@ -7,18 +7,13 @@ from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.auditing.rows import (
-    LIPSCHITZ,
-    SCALING,
     LayerAudit,
-    audit_rows,
-    head_error,
-    head_promise,
-    head_weight,
-    is_signed_distance,
-    named_layers,
+    lipschitz_error,
+    network_rows,
+    orthogonality_error,
 )
-from unitmargin.frozen import FrozenNetwork
-from unitmargin.models import Classifier
+from unitmargin.layers.contract import Network
+from unitmargin.layers.promises import LIPSCHITZ, UPD, Promise
 
 
 @dataclass(frozen=True)
@@ -28,10 +23,7 @@ class Audit:
     Attributes:
         layers: one row a layer, inner layers behind the one that holds them (the head has its own
             figure).
-        orthogonality_error: largest deviation from 1 of a singular value, over the layers that
-            promise semi-orthogonality.
-        lipschitz_error: how far the norm of a layer that promises no more exceeds 1; 0 if none.
-        head: what the head promises of its rows: upd, orthonormal or unit_rows.
+        head: what the head promises of its rows.
         head_error: largest deviation from that promise.
         unit_gradient_error: largest deviation of a pairwise gradient norm; NaN without inputs, and
             for a network that does not promise unit gradients.
@@ -40,23 +32,32 @@ class Audit:
     """
 
     layers: tuple[LayerAudit, ...]
-    orthogonality_error: float
-    lipschitz_error: float
-    head: str
+    head: Promise
     head_error: float
     unit_gradient_error: float
     signed_distance: bool
 
     @property
+    def orthogonality_error(self) -> float:
+        """Largest deviation from 1 of a singular value, over the layers that promise
+        semi-orthogonality."""
+        return orthogonality_error(self.layers)
+
+    @property
+    def lipschitz_error(self) -> float:
+        """How far the norm of a layer that promises no more exceeds 1; 0 if none."""
+        return lipschitz_error(self.layers)
+
+    @property
     def upd_error(self) -> float:
         """Largest deviation from 1 of a pair distance; NaN for a head that promises otherwise."""
-        return self.head_error if self.head == "upd" else float("nan")
+        return self.head_error if self.head == UPD else float("nan")
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.layers)
         rows = [
             f"{row.name:<{width}} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "
-            f"{row.promise if row.kept else f'not {row.promise}'}"
+            f"{row.promise.name if row.kept else f'not {row.promise.name}'}"
             for row in self.layers
         ]
         lines = [
@@ -66,7 +67,7 @@ class Audit:
         ]
         if any(row.promise == LIPSCHITZ for row in self.layers):
             lines.append(f"Lipschitz error     {self.lipschitz_error:.2e}")
-        lines.append(f"{HEAD_NAMES[self.head]:<19} {self.head_error:.2e}")
+        lines.append(f"{self.head.title:<19} {self.head_error:.2e}")
         if self.signed_distance:
             lines.append(f"unit-gradient error {self.unit_gradient_error:.2e}")
         else:
@@ -74,42 +75,29 @@ class Audit:
         return "\n".join(lines)
 
 
-HEAD_NAMES = {
-    "upd": "UPD error",
-    "orthonormal": "head error",
-    "unit_rows": "row-norm error",
-}
-
-
-def audit(
-    model: Classifier | FrozenNetwork, x: Float[Tensor, "batch *shape"] | None = None
-) -> Audit:
+def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> Audit:
     """Measure every promise of a trained or frozen network.
 
     Args:
-        model: a classifier in training, or a frozen network.
+        network: a classifier in training, or a frozen network.
         x: inputs for the unit-gradient error; without them that figure is NaN.
 
     Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``.
 
     Example:
-        >>> from unitmargin.models import UGNN
-        >>> audit(UGNN(in_shape=(1, 8, 8), n_classes=10)).orthogonality_error < 1e-5
-        True
+        >>> from unitmargin.frozen import Dense, FrozenNetwork
+        >>> import torch
+        >>> halves = torch.tensor([[0.5, 0.0], [-0.5, 0.0]])
+        >>> audit(FrozenNetwork([Dense(halves, torch.zeros(2))], (2,))).head_error
+        0.0
     """
-    rows = [row for name, layer in named_layers(model)[:-1] for row in audit_rows(name, layer)]
-    orthogonal = [row.deviation for row in rows if row.promise not in (LIPSCHITZ, SCALING)]
-    excess = [row.largest - 1.0 for row in rows if row.promise == LIPSCHITZ]
-    signed_distance, promise = is_signed_distance(model), head_promise(model)
-    gradients = x if signed_distance else None
+    promise = network.head_promise
+    signed_distance = network.signed_distance
+    error = float("nan") if x is None or not signed_distance else unit_gradient_error(network, x)
     return Audit(
-        layers=tuple(rows),
-        orthogonality_error=max(orthogonal, default=0.0),
-        lipschitz_error=max(0.0, *excess, 0.0),
+        layers=network_rows(network),
         head=promise,
-        head_error=head_error(promise, head_weight(model)),
-        unit_gradient_error=float("nan")
-        if gradients is None
-        else unit_gradient_error(model, gradients),
+        head_error=promise.measure(network.head_weight()),
+        unit_gradient_error=error,
         signed_distance=signed_distance,
     )

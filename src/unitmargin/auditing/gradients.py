@@ -4,14 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.auditing.rows import named_layers
-from unitmargin.frozen import FrozenNetwork
-from unitmargin.layers.normalize import Normalize
-from unitmargin.models import Classifier
-
-UPD_TOLERANCE = 1e-5
-"""On pair distances of the head's rows: the paper's own figure for L-BFGS at 10 classes."""
-
+from unitmargin.layers.contract import Network
+from unitmargin.layers.promises import UPD
 
 UNIT_GRADIENT_TOLERANCE = 1e-5
 """On pairwise gradient norms in float64 evaluation of float32 weights."""
@@ -39,8 +33,7 @@ def gnp_error(layer: nn.Module, x: Float[Tensor, "*shape"]) -> float:
     Source: the paper, section 4, condition GNP.
 
     Example:
-        >>> from unitmargin.layers.activations import Abs
-        >>> gnp_error(Abs(), torch.tensor([1.0, -2.0]))
+        >>>         >>> gnp_error(Abs(), torch.tensor([1.0, -2.0]))
         0.0
     """
     matrix = jacobian(layer, x).double()
@@ -53,7 +46,7 @@ def upd_error(weight: Float[Tensor, "classes features"]) -> float:
 
     Source: the paper, section 4.2, condition UPD.
     """
-    return float((pair_distances(weight) - 1.0).abs().max())
+    return UPD.measure(weight)
 
 
 def pair_distances(weight: Float[Tensor, "classes features"]) -> Float[Tensor, " pairs"]:
@@ -62,7 +55,7 @@ def pair_distances(weight: Float[Tensor, "classes features"]) -> Float[Tensor, "
 
 
 def pair_gradient_norms(
-    model: Classifier | FrozenNetwork, x: Float[Tensor, "batch *shape"]
+    network: Network, x: Float[Tensor, "batch *shape"]
 ) -> Float[Tensor, "batch pairs"]:
     r"""Norms :math:`\|\nabla(f_h - f_k)\|` for all pairs h < k at each input.
 
@@ -71,19 +64,15 @@ def pair_gradient_norms(
     Cost: one forward and C backward passes a sample.
     Source: the paper's appendix, section "The Unitary Gradient Property".
     """
-    return torch.cat([_pair_gradient_norms(model, chunk) for chunk in x.split(GRADIENT_BATCH)])
+    return torch.cat([_pair_gradient_norms(network, chunk) for chunk in x.split(GRADIENT_BATCH)])
 
 
-def _pair_gradient_norms(model: Classifier | FrozenNetwork, x: Tensor) -> Tensor:
-    layers: list[nn.Module] = [layer for _, layer in named_layers(model)]
+def _pair_gradient_norms(network: Network, x: Tensor) -> Tensor:
     with torch.no_grad():
-        if isinstance(layers[0], Normalize):
-            x = layers.pop(0)(x)
-    probe = x.detach().requires_grad_(True)
-    output = probe
+        probe = network.normalised(x).detach()
+    probe.requires_grad_(True)
     with torch.enable_grad():
-        for layer in layers:
-            output = layer(output)
+        output = network.logits(probe)
         rows = [
             torch.autograd.grad(output[:, index].sum(), probe, retain_graph=True)[0].flatten(1)
             for index in range(output.shape[1])
@@ -97,11 +86,9 @@ def _pair_gradient_norms(model: Classifier | FrozenNetwork, x: Tensor) -> Tensor
     return squared[:, first, second].clamp_min(0.0).sqrt()
 
 
-def unit_gradient_error(
-    model: Classifier | FrozenNetwork, x: Float[Tensor, "batch *shape"]
-) -> float:
+def unit_gradient_error(network: Network, x: Float[Tensor, "batch *shape"]) -> float:
     """Largest deviation from 1 of any pairwise gradient norm at the given inputs.
 
     Source: the paper, section 3 (characterisation of signed distance classifiers).
     """
-    return float((pair_gradient_norms(model, x) - 1.0).abs().max())
+    return float((pair_gradient_norms(network, x) - 1.0).abs().max())

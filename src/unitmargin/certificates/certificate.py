@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.layers.margin import pair_margins, ranked
 
 DOWN = 1.0 - 2.0**-40
 """Factor that covers the rounding of the radius itself: a dozen float64 operations."""
@@ -84,12 +85,10 @@ def _certificate(
     """
     wide = logits.double()
     finite = torch.isfinite(wide).all(1)
-    order = wide.sort(dim=1, descending=True, stable=True).indices
-    label, runner_up = order[:, 0], order[:, 1]
-    differences = wide.gather(1, label[:, None]) - wide
-    others = torch.ones_like(wide, dtype=torch.bool).scatter(1, label[:, None], False)
+    label, runner_up = ranked(wide)[:, :2].unbind(1)
+    differences = pair_margins(wide, label)
     slack = 2.0 * (alpha[label] + beta[label] * norms[:, None])
-    radii = torch.where(others, (differences - slack) / steep[label], torch.inf)
+    radii = ((differences - slack) / steep[label]).scatter(1, label[:, None], torch.inf)
     radius = radii.min(1).values
     margin, own = (rows.gather(1, runner_up[:, None]).squeeze(1) for rows in (differences, slack))
     nothing = torch.zeros_like(radius)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates.certificate import Certificate, sound_certificate
-from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
 
 
@@ -41,9 +41,9 @@ def certify(
         >>> bool((certify(frozen, torch.rand(3, 1, 8, 8)).radius >= 0).all())
         True
     """
-    frozen.check_input(x)
+    frozen.require_input(x)
     chosen = find_profile(profile)
-    bounds = frozen.rounding(chosen)
+    proof = frozen.proof(chosen)
     inputs = x.detach().to(chosen.dtype)
     if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(x.detach().double())):
         raise ValueError(
@@ -51,5 +51,5 @@ def certify(
             f"that are none; round it with x.to({chosen.dtype}), or use the profile float64"
         )
     with torch.no_grad():
-        logits = frozen.deployed(chosen)(inputs)
-    return sound_certificate(logits, bounds, frozen.input_norms(x))
+        logits = proof.network(inputs)
+    return sound_certificate(logits, proof.bounds, proof.input_norms(x))

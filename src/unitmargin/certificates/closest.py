@@ -6,7 +6,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.certificates.boundary import move_to_boundary, spread_over
+from unitmargin.frozen import FixedNetwork, FrozenNetwork
+from unitmargin.layers.margin import margins
 
 RAY_STEPS = 60
 """Halvings of the ray search: they locate the crossing to one float64 ulp of a unit interval."""
@@ -52,43 +54,29 @@ def closest_adversarial(
     Cost: one forward and backward pass, then up to 72 forward passes in float64 for the ray.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
     """
-    frozen.check_input(x)
+    frozen.require_input(x)
     wide = frozen.in_float64()
     start = x.detach().double()
-    probe = start.clone().requires_grad_(True)
-    with torch.enable_grad():
-        logits = wide(probe)
-        values, classes = logits.topk(2, dim=1)
-        (gradient,) = torch.autograd.grad((values[:, 0] - values[:, 1]).sum(), probe)
-    margin = (values[:, 0] - values[:, 1]).detach()
-    squared = gradient.flatten(1).square().sum(1)
-    step = _rows(margin / squared.clamp_min(torch.finfo(torch.float64).tiny), x)
-    label = classes[:, 0]
+    logits, label, move = move_to_boundary(wide, start)
     with torch.no_grad():
-        landed = wide(start - step * gradient)
-        own = landed.gather(1, label[:, None])
-        remaining = (own - landed.scatter(1, label[:, None], -torch.inf)).min(1).values
-        reach, flipped = _first_flip(wide, start, step * gradient, label)
-        flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
-    move = _rows(torch.where(flipped, reach, 1.0), x) * (step * gradient)
-    distance = torch.where(flipped, (start - (start - move)).flatten(1).norm(dim=1), torch.inf)
+        remaining = margins(wide(start + move), label)
+        reach, flipped = _first_flip(wide, start, move, label)
+    flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
+    flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), x) * move
+    distance = (flipped_point - start).flatten(1).norm(dim=1)
     return ClosestAdversarial(
-        point=(start - step * gradient).to(x.dtype),
+        point=(start + move).to(x.dtype),
         remaining=remaining,
         flipped=flipped,
-        flipped_point=start - move,
-        flipped_distance=distance,
+        flipped_point=flipped_point,
+        flipped_distance=torch.where(flipped, distance, torch.inf),
     )
 
 
-def _rows(values: Tensor, like: Tensor) -> Tensor:
-    return values.view(-1, *(1,) * (like.ndim - 1))
-
-
 def _first_flip(
-    network: FrozenNetwork, start: Tensor, move: Tensor, label: Tensor
+    network: FixedNetwork, start: Tensor, move: Tensor, label: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Smallest found factor t with another label at ``start - t * move``, and whether one exists.
+    """Smallest found factor t with another label at ``start + t * move``, and whether one exists.
 
     The outward search tries factors growing by ``RAY_GROWTH``; bisection then narrows the bracket.
     """
@@ -96,14 +84,14 @@ def _first_flip(
     high = torch.full_like(low, torch.inf)
     factor = 0.9
     while factor < RAY_REACH:
-        changed = network(start - factor * move).argmax(1) != label
+        changed = network(start + factor * move).argmax(1) != label
         high = torch.where(changed & torch.isinf(high), factor, high)
         low = torch.where(torch.isinf(high), factor, low)
         factor *= RAY_GROWTH
     flipped = torch.isfinite(high)
     for _ in range(RAY_STEPS):
         middle = 0.5 * (low + torch.where(flipped, high, low))
-        changed = network(start - _rows(middle, start) * move).argmax(1) != label
+        changed = network(start + spread_over(middle, start) * move).argmax(1) != label
         high = torch.where(changed & flipped, middle, high)
         low = torch.where(changed | ~flipped, low, middle)
     return high, flipped

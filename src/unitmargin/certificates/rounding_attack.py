@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from unitmargin.certificates.boundary import TINY, move_to_boundary, spread_over
 from unitmargin.certificates.certificate import certificate_from_logits
 from unitmargin.certificates.certify import certify
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
+from unitmargin.layers.margin import margins, ranked
 
 CANDIDATES = 1500
 """Points tried at each radius of each sample, as in the measurements of docs/soundness.md."""
@@ -102,8 +104,8 @@ def near_boundary(
     """The inputs moved along their margin's gradient to the boundary, less ``backwards``."""
     label = frozen.in_float64()(x.double()).argmax(1)
     aim = _aims_at(frozen, x.double(), label, rival=1)
-    length = aim.flatten(1).norm(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
-    keep = (1.0 - backwards / length).view(-1, *(1,) * (x.ndim - 1))
+    length = aim.flatten(1).norm(dim=1).clamp_min(TINY)
+    keep = spread_over(1.0 - backwards / length, x)
     moved: Tensor = (x.double() + keep * aim).to(x.dtype)
     return moved
 
@@ -117,8 +119,8 @@ def _directions(
     for rival in range(1, min(RIVALS, frozen.n_classes - 1) + 1):
         for steps in (1, BOUNDARY_STEPS):
             aim = _aims_at(frozen, x.double(), label.clamp_min(0), rival, steps)
-            length = aim.flatten(1).norm(dim=1).clamp_min(torch.finfo(torch.float64).tiny)
-            aims.append(aim / length.view(-1, *(1,) * (x.ndim - 1)))
+            length = aim.flatten(1).norm(dim=1).clamp_min(TINY)
+            aims.append(aim / spread_over(length, x))
     return torch.stack(aims)
 
 
@@ -127,19 +129,10 @@ def _aims_at(
 ) -> Tensor:
     """Displacement to the boundary of the label and its n-th rival, by Newton steps."""
     wide = frozen.in_float64()
-    start = wide(x)
-    order = start.scatter(1, label[:, None], torch.inf).sort(1, descending=True).indices
-    other = order[:, rival]
+    other = ranked(wide(x).scatter(1, label[:, None], torch.inf))[:, rival]
     point = x.clone()
     for _ in range(steps):
-        probe = point.clone().requires_grad_(True)
-        with torch.enable_grad():
-            logits = wide(probe)
-            gap = logits.gather(1, label[:, None]) - logits.gather(1, other[:, None])
-            (gradient,) = torch.autograd.grad(gap.sum(), probe)
-        squared = gradient.flatten(1).square().sum(1).clamp_min(torch.finfo(torch.float64).tiny)
-        step = gap.detach().flatten() / squared
-        point = point - step.view(-1, *(1,) * (x.ndim - 1)) * gradient
+        point = point + move_to_boundary(wide, point, label, other).move
     return torch.nan_to_num(point - x)
 
 
@@ -147,7 +140,7 @@ def _aims_at(
 class _Search:
     """Candidates around one point: single steps of the last place on random coordinates."""
 
-    network: FrozenNetwork
+    network: FixedNetwork
     x: Tensor
     label: int
     generator: torch.Generator
@@ -181,10 +174,8 @@ class _Search:
             return None
         with torch.no_grad():
             logits = self.network(near)
-        own = logits[:, self.label]
-        others = logits.clone()
-        others[:, self.label] = -torch.inf
-        flipped: Tensor = near[others.amax(1) > own]
+        labels = torch.full((len(near),), self.label, device=near.device)
+        flipped: Tensor = near[margins(logits, labels) < 0.0]
         for point in flipped.unbind():
             if strictly_inside(self.x, point, radius):
                 return point

@@ -24,7 +24,7 @@ MAP = (16, 16)
 """Map of the transform's probe: above ``fourier.MATRIX_LIMIT``, so by FFT."""
 
 
-def check_arithmetic(profile: Profile, device: torch.device) -> None:
+def require_arithmetic(profile: Profile, device: torch.device) -> None:
     """Compare a matrix product, a stack of products and a Fourier transform with exact sums.
 
     Raises:

@@ -2,12 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.foundation.choice import choose
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
+from unitmargin.layers.contract import FixedLayer, Gains, inner_gains, require_hidden
+
+COMBINATION_ROUNDINGS = 3
+"""Most roundings of a path of a convex combination: one minus the share, a product, the sum."""
 
 BRANCH_LAYERS: dict[str, type[FixedLayer]] = {}
 """The layers a stored branch may name: all frozen ones, entered by their registry."""
@@ -23,7 +30,7 @@ class ConvexCombination(FixedLayer):
     Source: Trockman, Kolter, arXiv 2104.07167 (ResNet9).
 
     Raises:
-        ValueError: t outside [0, 1] or no single number; in ``forward``, a branch that changes the
+        ValueError: t outside [0, 1] or no single number, an input normalisation; in ``forward``, a branch that changes the
             shape of its input.
 
     Example:
@@ -44,11 +51,11 @@ class ConvexCombination(FixedLayer):
                 f"{share.tolist()}; pass the sigmoid of the gate"
             )
         self.register_buffer("share", share)
-        self.branch = nn.ModuleList(branch)
+        self.branch = nn.ModuleList(map(require_hidden, branch))
 
     def sublayers(self) -> list[FixedLayer]:
         """The layers of the branch, in order."""
-        return [layer for layer in self.branch if isinstance(layer, FixedLayer)]
+        return [require_hidden(layer) for layer in self.branch]
 
     def configuration(self) -> dict[str, Any]:
         return {
@@ -65,13 +72,11 @@ class ConvexCombination(FixedLayer):
         tensors = dict(tensors)
         branch = []
         for index, specification in enumerate(configuration["branch"]):
-            kind = specification["kind"]
-            if kind not in BRANCH_LAYERS:
-                raise ValueError(f"unknown layer kind {kind!r}, known: {', '.join(BRANCH_LAYERS)}")
+            layer = choose("layer kind of a branch", specification["kind"], BRANCH_LAYERS)
             prefix = f"branch.{index}."
             own = [name for name in tensors if name.startswith(prefix)]
             state = {name.removeprefix(prefix): tensors.pop(name) for name in own}
-            branch.append(BRANCH_LAYERS[kind].rebuild(specification["configuration"], state))
+            branch.append(layer.rebuild(specification["configuration"], state))
         return cls(branch=branch, **tensors)
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
@@ -86,5 +91,45 @@ class ConvexCombination(FixedLayer):
         return self.share * x + (1.0 - self.share) * output
 
     def norm(self) -> float:
+        return self.gains().largest
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return combined_gains(float(self.share), inner_gains(self, inner))
+
+    def constants(self) -> LayerConstants:
+        """(16): S of ``t x + (1 - t) B(x)`` from bounds of the norms of B's layers."""
+        branch = tuple(layer.constants() for layer in self.sublayers())
         share = float(self.share)
-        return share + (1.0 - share) * math.prod(layer.norm() for layer in self.sublayers())
+        norm = (share + (1.0 - share) * math.prod(inner.norm for inner in branch)) * UP
+        return LayerConstants(norm, branch=branch)
+
+    def bound_rounding(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> LayerRounding:
+        """(17): errors accumulate in the branch, then each of two paths meets three roundings."""
+        share = float(self.share)
+        rest = 1.0 - share
+        norm, total = incoming, Affine()
+        rows: list[LayerRounding] = []
+        for sublayer, own in zip(self.sublayers(), constants.branch, strict=True):
+            row = sublayer.bound_rounding(own, norm, arithmetic)
+            total = (total * own.norm + row.error) * UP
+            norm = row.output
+            rows.append(replace(row, total=total))
+        paths = incoming * share + norm * rest
+        error = total * rest + paths * gamma(COMBINATION_ROUNDINGS, arithmetic.unit)
+        error = error + arithmetic.underflow(COMBINATION_ROUNDINGS, ENTRIES)
+        output = (paths + error) * UP
+        largest = sum((row.largest for row in rows), incoming + output)
+        return LayerRounding(
+            self.kind, constants.norm, error, output, largest, error, tuple(rows), rest
+        )
+
+    def blocked(self, chunk: int) -> "ConvexCombination":
+        return ConvexCombination(self.share, [inner.blocked(chunk) for inner in self.sublayers()])
+
+
+def combined_gains(share: float, inner: Sequence[float]) -> Gains:
+    """By the triangle inequality the gain lies between t - (1 - t) |B| and t + (1 - t) |B|."""
+    branch = (1.0 - share) * math.prod(inner)
+    return Gains(max(0.0, share - branch), share + branch)

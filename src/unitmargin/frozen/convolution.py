@@ -1,5 +1,6 @@
 """The circular convolution of a deployed network, stored by frequency."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,13 +8,27 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.weighted import WeightedLayer
-from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve
-from unitmargin.layers.singular_values import singular_values
+from unitmargin.frozen.blocked import WIDE_CHANNELS, blocked_product
+from unitmargin.frozen.spectral import (
+    absolute_norm_bound,
+    in_chunks,
+    real_embedding,
+    spectral_norm_bound,
+)
+from unitmargin.frozen.transforms import transform_error
+from unitmargin.frozen.weighted import WeightedLayer, narrowed
+from unitmargin.layers.arithmetic import FLOAT64, UP, Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, join_products
+from unitmargin.layers.singular_values import spectrum_singular_values
+
+BIAS_ROUNDINGS = 3
+"""Roundings of a convolution's bias beside those of the sum it joins: the root of the number of
+pixels, its product with the bias, and one addition."""
 
 
 class CircularConvolution(WeightedLayer):
-    """Circular convolution on one map size, stored by frequency (see :mod:`unitmargin.layers.fourier`).
+    """Circular convolution on one map size, stored by frequency (see ``layers/fourier.py``).
 
     ``real (S, out, in)`` are the blocks of the self-conjugate frequencies, ``pairs (P, 2, out,
     in)`` real and imaginary parts of the others. Storing the blocks, not a kernel, makes the norm
@@ -67,10 +82,99 @@ class CircularConvolution(WeightedLayer):
         return self.real.shape[1], self.real.shape[2]
 
     def singular_values(self) -> Float[Tensor, " values"]:
-        pairs = torch.complex(self.pairs[:, 0].double(), self.pairs[:, 1].double())
-        values = (singular_values(self.real), singular_values(pairs).repeat(2))
-        return torch.cat(values).sort().values
+        return spectrum_singular_values(Spectrum(self.real, self.pairs.double()))
+
+    def constants(self) -> LayerConstants:
+        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
+        return LayerConstants(self._norm_bound(), self._absolute_norm_bound(), bias * UP)
+
+    def _norm_bound(self) -> float:
+        """S: the largest norm of any block."""
+        real = [spectral_norm_bound(chunk) for chunk in in_chunks(self.real)]
+        pairs = [
+            spectral_norm_bound(real_embedding(chunk), True) for chunk in in_chunks(self.pairs)
+        ]
+        return max(real + pairs)
+
+    def _absolute_norm_bound(self) -> float:
+        """a: the largest norm of the absolute values of any block, complex ones embedded.
+
+        Of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``.
+        """
+        sums = self.pairs.double().abs().sum(1)
+        chunks = [*in_chunks(self.real), *in_chunks(sums)]
+        return max(absolute_norm_bound(chunk) for chunk in chunks) * UP
+
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        error, largest = self._errors_in(constants, incoming, arithmetic)
+        return error + self._underflow(arithmetic), largest
+
+    def _errors_in(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """(9): transform, one product a frequency with the bias in it or after it, transform back,
+        all in ``arithmetic``; without underflow."""
+        unit, length = arithmetic.unit, arithmetic.length(self.size[1])
+        turn = transform_error(self.transform, unit)
+        turned = incoming * (1.0 + turn)
+        sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
+        error = incoming * (turn * constants.norm) + turned * (sums * constants.absolute)
+        error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
+        summed = incoming * constants.norm + Affine(constants.bias) + error
+        largest = turned * constants.absolute + Affine(constants.bias) + summed
+        return error + summed * turn, largest * float(self.transform.n_pixels)
+
+    def _underflow(self, arithmetic: Arithmetic) -> Affine:
+        (outputs, inputs), pixels = self.size, self.transform.n_pixels
+        return arithmetic.underflow(pixels * (inputs + pixels), pixels * outputs)
+
+    def blocked(self, chunk: int) -> "CircularConvolution":
+        """In float64 on small maps with few channels; else sums by chunks, one chunk as it is."""
+        channels = self.size[1]
+        if self.transform.by_matrix and channels <= WIDE_CHANNELS:
+            return WideConvolution(self)
+        return BlockedConvolution(self, chunk) if channels > chunk else self
 
     def extra_repr(self) -> str:
         height, width = self.transform.map_size
         return f"{self.real.shape[2]}, {self.real.shape[1]}, map={height}x{width}"
+
+
+class BlockedConvolution(CircularConvolution):
+    """A circular convolution whose sums over channels run by chunks; the bias comes after them."""
+
+    def __init__(self, layer: CircularConvolution, chunk: int) -> None:
+        super().__init__(layer.real, layer.pairs, layer.bias, layer.transform.map_size)
+        self.chunk = chunk
+
+    def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
+        with torch.autocast(x.device.type, enabled=False):
+            self.transform.require_map(x)
+            real, pairs = self.transform.analyse(x)
+            blocks = self.pairs.flatten(1, 2)
+            four = blocked_product(pairs.flatten(1, 2), blocks, self.chunk)
+            waves = blocked_product(real, self.real, self.chunk)
+            waves[0] += self.bias * math.sqrt(self.transform.n_pixels)
+            return self.transform.synthesise(waves, join_products(four))
+
+
+class WideConvolution(CircularConvolution):
+    """A circular convolution evaluated in float64; input and output keep the type they come in."""
+
+    def __init__(self, layer: CircularConvolution) -> None:
+        super().__init__(
+            layer.real.double(), layer.pairs.double(), layer.bias.double(), layer.transform.map_size
+        )
+
+    def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
+        return super().forward(x.double()).to(x.dtype)
+
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """(9) in float64, and one rounding of each output."""
+        error, largest = self._errors_in(constants, incoming, FLOAT64)
+        error = error + narrowed(incoming, constants, error, arithmetic)
+        return error + self._underflow(arithmetic), largest

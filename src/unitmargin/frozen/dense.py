@@ -4,7 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.weighted import WeightedLayer
+from unitmargin.frozen.blocked import blocked_product
+from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
+from unitmargin.frozen.weighted import WeightedLayer, narrowed
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.singular_values import singular_values
 
 
@@ -41,5 +45,59 @@ class Dense(WeightedLayer):
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.weight)
 
+    def constants(self) -> LayerConstants:
+        bias = float(self.bias.double().norm()) * UP
+        block = self.weight[None]
+        return LayerConstants(spectral_norm_bound(block), absolute_norm_bound(block), bias * UP)
+
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """(8): one dot product and one bias an output, in any order."""
+        outputs, inputs = self.size
+        terms = incoming * constants.absolute + Affine(constants.bias)
+        error = terms * gamma(arithmetic.length(inputs) + 1, arithmetic.unit)
+        return error + arithmetic.underflow(inputs, outputs), terms
+
+    def blocked(self, chunk: int) -> "Dense":
+        """In float64."""
+        return WideDense(self)
+
+    def blocked_head(self, chunk: int) -> "Dense":
+        """As the head of a ``float32-blocked`` network: its sums by chunks."""
+        return BlockedDense(self, chunk)
+
     def extra_repr(self) -> str:
         return f"{self.weight.shape[1]}, {self.weight.shape[0]}"
+
+
+class BlockedDense(Dense):
+    """A dense layer whose long dot products are summed by chunks."""
+
+    def __init__(self, layer: Dense, chunk: int) -> None:
+        super().__init__(layer.weight, layer.bias)
+        self.chunk = chunk
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        with torch.autocast(x.device.type, enabled=False):
+            return blocked_product(x, self.weight, self.chunk) + self.bias
+
+
+class WideDense(Dense):
+    """A dense layer evaluated in float64; input and output keep the type they come in."""
+
+    def __init__(self, layer: Dense) -> None:
+        super().__init__(layer.weight.double(), layer.bias.double())
+
+    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        return super().forward(x.double()).to(x.dtype)
+
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """(8) in float64, and one rounding of each output."""
+        outputs, inputs = self.size
+        terms = incoming * constants.absolute + Affine(constants.bias)
+        error = terms * gamma(inputs + 1)
+        error = error + narrowed(incoming, constants, error, arithmetic)
+        return error + arithmetic.underflow(inputs, outputs), terms

@@ -12,8 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import write_aside
-from unitmargin.frozen.network import FrozenNetwork
+from unitmargin.frozen.deployed import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.registry import FROZEN_LAYERS
 from unitmargin.layers.contract import FixedLayer
@@ -48,8 +49,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     path = Path(path)
     tensors: dict[str, Tensor] = {}
     layers = []
-    for index, layer in enumerate(frozen.layers):
-        assert isinstance(layer, FixedLayer)  # the constructor takes nothing else
+    for index, layer in enumerate([*frozen.features(), frozen.head]):
         layers.append({"kind": layer.kind, "configuration": layer.configuration()})
         for name, tensor in layer.state_dict().items():
             # A copy: layers may share a weight, which the format does not know.
@@ -119,7 +119,7 @@ def load(path: str | Path) -> FrozenNetwork:
             "again with this version"
         )
     try:
-        _check_entries(header, tensors)
+        _require_entries(header, tensors)
         return _rebuild(header, tensors)
     except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
@@ -130,7 +130,7 @@ def _profiles() -> str:
     return json.dumps({name: profile.definition() for name, profile in PROFILES.items()})
 
 
-def _check_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
+def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
     """Everything that is known before the layers are."""
     if set(header) != HEADER:
         raise ValueError(f"the header must hold {sorted(HEADER)}, got {sorted(header)}")
@@ -183,9 +183,7 @@ def _layer(specification: Any, state: dict[str, Tensor]) -> FixedLayer:
     if not isinstance(specification, dict) or set(specification) != {"kind", "configuration"}:
         raise ValueError(f"a layer must be given by kind and configuration, got {specification}")
     kind, configuration = specification["kind"], specification["configuration"]
-    if kind not in FROZEN_LAYERS:
-        raise ValueError(f"unknown layer kind {kind!r}, known: {', '.join(FROZEN_LAYERS)}")
-    layer = FROZEN_LAYERS[kind].rebuild(configuration, state)
+    layer = choose("layer kind", kind, FROZEN_LAYERS).rebuild(configuration, state)
     if json.dumps(layer.configuration()) != json.dumps(configuration):
         raise ValueError(f"configuration {configuration} of a layer {kind}")
     if set(layer.state_dict()) != set(state):

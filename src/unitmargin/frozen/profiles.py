@@ -4,17 +4,15 @@ A profile evaluates by standard dot products alone: no Winograd convolution, no 
 """
 
 import copy
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from unitmargin.frozen.blocked import WIDE_CHANNELS, BlockedDense, blocked_layer
-from unitmargin.frozen.dense import Dense
-from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UNIT_ROUNDOFF
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.foundation.choice import choose
+from unitmargin.frozen.blocked import WIDE_CHANNELS
+from unitmargin.frozen.network import FixedNetwork
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
 
 CHUNK = 32
 """Products a float32 dot product of ``float32-blocked`` sums before it meets another: the slack
@@ -26,23 +24,12 @@ class ProfileError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Arithmetic):
     """One way to evaluate a frozen network, with the arithmetic that its bounds assume.
 
-    Attributes:
-        name: as in ``certify(frozen, x, profile=name)``.
-        dtype: type of weights, inputs and activations.
-        chunk: longest dot product in that type; None for any length.
+    The name is that of ``certify(frozen, x, profile=name)``; a profile with a ``chunk`` evaluates
+    layers as their ``blocked`` says.
     """
-
-    name: str
-    dtype: torch.dtype
-    chunk: int | None = None
-
-    @property
-    def unit(self) -> float:
-        """Unit roundoff of the profile's type."""
-        return UNIT_ROUNDOFF[self.dtype]
 
     def definition(self) -> dict[str, Any]:
         """What the profile is, as JSON values."""
@@ -52,19 +39,13 @@ class Profile:
             "wide_channels": None if self.chunk is None else WIDE_CHANNELS,
         }
 
-    def length(self, n: int) -> int:
-        """Most roundings that one of n summed products meets, in any order within a chunk."""
-        if self.chunk is None or n <= self.chunk:
-            return n
-        return self.chunk + math.ceil(math.log2(-(-n // self.chunk)))
-
-    def deploy(self, layers: Sequence[FixedLayer]) -> list[FixedLayer]:
-        """Copies of the layers, the last of which is the head, as this profile evaluates them.
+    def deploy(self, network: FixedNetwork) -> FixedNetwork:
+        """A copy of the network as this profile evaluates it.
 
         Raises:
             ValueError: a stored number is no number of the profile's type.
         """
-        for index, layer in enumerate(layers):
+        for index, layer in enumerate(network.layers):
             for name, tensor in layer.state_dict().items():
                 if not torch.equal(tensor.to(self.dtype).double(), tensor.double()):
                     raise ValueError(
@@ -72,15 +53,12 @@ class Profile:
                         f"tensor {name} of layer {index} in {tensor.dtype}; freeze the network "
                         f"with dtype={self.dtype}, or use the profile float64"
                     )
-        copies = [copy.deepcopy(layer).to(self.dtype) for layer in layers]
+        copied = copy.deepcopy(network).to(self.dtype)
         if self.chunk is None:
-            return copies
-        head = copies[-1]
-        assert isinstance(head, Dense)  # checked by the network
-        return [
-            *(blocked_layer(layer, self.chunk) for layer in copies[:-1]),
-            BlockedDense(head, self.chunk),
-        ]
+            return copied
+        layers = [layer.blocked(self.chunk) for layer in copied.features()]
+        head = copied.head.blocked_head(self.chunk)
+        return FixedNetwork([*layers, head], network.in_shape, network.head_promise)
 
 
 PROFILES = {
@@ -99,14 +77,10 @@ def find_profile(name: str) -> Profile:
     Raises:
         ValueError: unknown name.
     """
-    if name not in PROFILES:
-        raise ValueError(
-            f"profile must be one of {', '.join(PROFILES)}, got {name!r}; choose one of these"
-        )
-    return PROFILES[name]
+    return choose("profile", name, PROFILES)
 
 
-def check_environment(profile: Profile, device: torch.device) -> None:
+def require_environment(profile: Profile, device: torch.device) -> None:
     """Refuse settings under which the profile's arithmetic is not what its bounds assume.
 
     Raises:

@@ -11,12 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.frozen.layer_rounding import LayerRounding, layer_rounding, underflow
-from unitmargin.frozen.profiles import Profile
-from unitmargin.frozen.spectral import LayerConstants, pair_distance_bounds
-from unitmargin.layers.arithmetic import LARGEST_SAFE, UP, Affine, gamma
-from unitmargin.layers.contract import FixedLayer
-from unitmargin.layers.normalize import Normalize
+from unitmargin.frozen.network import FixedNetwork
+from unitmargin.frozen.spectral import pair_distance_bounds
+from unitmargin.layers.arithmetic import LARGEST_SAFE, UP, Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import LayerConstants, LayerRounding
+from unitmargin.layers.contract import FixedLayer, require_hidden
 
 HEAD_ROUNDINGS = 3
 """Roundings of a logit beside those of its dot product: the bias, and the difference of two."""
@@ -86,34 +85,33 @@ def _costs(
 
 
 def rounding_bounds(
-    layers: Sequence[FixedLayer],
+    network: FixedNetwork,
     constants: Sequence[LayerConstants],
-    profile: Profile,
+    profile: Arithmetic,
     at_zero: Sequence[float] = (),
 ) -> RoundingBounds:
     """Propagate norms and errors from the input to the logits: equations (7) to (12).
 
     Args:
-        layers: the layers as the profile deploys them; the last one is the head.
-        constants: of the same layers.
+        network: as the profile deploys it.
+        constants: of its layers, head included.
+        profile: how it is evaluated.
         at_zero: norms of the exact activations after each layer but the head at a normalised
             input of zero, which sharpen the norms (equation (13)); optional.
     """
-    rows, product = _propagate(layers[:-1], constants, profile, at_zero)
+    rows, product = _propagate(network.features(), constants, profile, at_zero)
     norm, error = (rows[-1].output, rows[-1].total) if rows else (Affine(slope=1.0), Affine())
-    head = layers[-1]
-    assert isinstance(head, Dense)  # checked by the network
+    head = network.head
     distances = pair_distance_bounds(head.weight)
     alpha, beta = _head(head, norm, profile)
     widest = Affine(float(alpha.max()), float(beta.max()))
     rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, norm, widest))
-    first = layers[0]
     return RoundingBounds(
         profile=profile.name,
         lipschitz=distances * product,
         alpha=(alpha + distances * error.constant) * UP,
         beta=(beta + distances * error.slope) * UP,
-        input_scale=constants[0].norm if isinstance(first, Normalize) else 1.0,
+        input_scale=1.0 if network.normalisation is None else constants[0].norm,
         largest=_largest(rows),
         limit=LARGEST_SAFE[profile.dtype],
         distance=float(distances.max()),
@@ -124,7 +122,7 @@ def rounding_bounds(
 def _propagate(
     layers: Sequence[FixedLayer],
     constants: Sequence[LayerConstants],
-    profile: Profile,
+    profile: Arithmetic,
     at_zero: Sequence[float],
 ) -> tuple[list[LayerRounding], float]:
     """All layers but the head, and the product of their norms."""
@@ -132,14 +130,11 @@ def _propagate(
     rows: list[LayerRounding] = []
     for index, layer in enumerate(layers):
         own = constants[index]
-        normalises = isinstance(layer, Normalize)
-        row = (
-            _normalisation(layer, index, own, profile)
-            if isinstance(layer, Normalize)
-            else layer_rounding(layer, own, norm, profile)
-        )
+        if index:
+            require_hidden(layer)
+        row = layer.bound_rounding(own, norm, profile)
         product *= own.norm * UP
-        reach *= 1.0 if normalises else own.norm * UP
+        reach *= 1.0 if layer.normalises else own.norm * UP
         total = (total * own.norm + row.error) * UP  # earlier errors pass through the layer
         norm = row.output
         if at_zero:
@@ -150,28 +145,14 @@ def _propagate(
     return rows, product
 
 
-def _normalisation(
-    layer: Normalize, index: int, constants: LayerConstants, profile: Profile
-) -> LayerRounding:
-    """(7): the norm is that of the normalised input, of which each entry meets two roundings."""
-    if index:
-        raise ValueError(
-            f"the input normalisation must be the first layer, got one at position {index}; "
-            "fold it into the weights of its neighbour"
-        )
-    error = Affine(slope=gamma(2, profile.unit))
-    output = Affine(slope=1.0 + error.slope) * UP
-    return LayerRounding(layer.kind, constants.norm, error, output, output, error)
-
-
-def _head(head: Dense, incoming: Affine, profile: Profile) -> tuple[Tensor, Tensor]:
+def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, Tensor]:
     """(12), last term: rounding of the two logits themselves; constant and slope of each pair."""
     features = head.weight.shape[1]
     own = profile.length(features) + HEAD_ROUNDINGS
     relative = gamma(own, profile.unit) * UP
     norms = head.weight.cpu().double().norm(dim=1) * UP
     biases = head.bias.cpu().double().abs()
-    tiny = underflow(features, 4, profile).constant
+    tiny = profile.underflow(features, 4).constant
     norm_sums = norms[:, None] + norms[None, :]
     bias_sums = biases[:, None] + biases[None, :]
     alpha = relative * (norm_sums * incoming.constant + bias_sums) + tiny

@@ -6,19 +6,13 @@ iteration, no eigenvalue as a solver returns it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.combination import ConvexCombination
-from unitmargin.frozen.convolution import CircularConvolution
-from unitmargin.frozen.dense import Dense
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
-from unitmargin.layers.contract import FixedLayer
-from unitmargin.layers.normalize import Normalize
 
 RESIDUAL_ENOUGH = 1e-6
 """Relative excess up to which the residual bound of a large matrix is kept: a verified Cholesky
@@ -211,81 +205,10 @@ def real_embedding(pairs: Float[Tensor, "p 2 out in"]) -> Float[Tensor, "p rows 
     return _embed(pairs[:, 0], pairs[:, 1])
 
 
-def _chunks(stack: Tensor) -> Sequence[Tensor]:
+def in_chunks(stack: Tensor) -> Sequence[Tensor]:
     """Parts of a stack with about ``CHUNK_ENTRIES`` numbers each."""
     parts: Sequence[Tensor] = stack.split(max(1, CHUNK_ENTRIES // max(1, stack[:1].numel())))
     return parts
-
-
-def _weight_norm(layer: Dense | CircularConvolution) -> float:
-    """S: the largest norm of any block of a weighted layer."""
-    if isinstance(layer, Dense):
-        return spectral_norm_bound(layer.weight[None])
-    real = [spectral_norm_bound(chunk) for chunk in _chunks(layer.real)]
-    pairs = [spectral_norm_bound(real_embedding(chunk), True) for chunk in _chunks(layer.pairs)]
-    return max(real + pairs)
-
-
-def _absolute_norm(layer: Dense | CircularConvolution) -> float:
-    """a: the largest norm of the absolute values of any block, complex ones embedded.
-
-    Of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``.
-    """
-    if isinstance(layer, Dense):
-        return absolute_norm_bound(layer.weight[None])
-    sums = layer.pairs.double().abs().sum(1)
-    chunks = [*_chunks(layer.real), *_chunks(sums)]
-    return max(absolute_norm_bound(chunk) for chunk in chunks) * UP
-
-
-def norm_bound(layer: FixedLayer) -> float:
-    """Proved upper bound S of a layer's Lipschitz constant; exactly 1 for rearrangements and pools.
-
-    A layer of another kind than those of ``FROZEN_LAYERS`` answers for its own ``norm()``.
-    """
-    if isinstance(layer, ConvexCombination):
-        return combination_norm(layer, [norm_bound(inner) for inner in layer.sublayers()])
-    if isinstance(layer, (Dense, CircularConvolution)):
-        return _weight_norm(layer)
-    norm = layer.norm()
-    return norm * UP if isinstance(layer, Normalize) else norm
-
-
-def combination_norm(layer: ConvexCombination, branch: Sequence[float]) -> float:
-    """(16): S of ``t x + (1 - t) B(x)`` from bounds of the norms of B's layers."""
-    share = float(layer.share)
-    return (share + (1.0 - share) * math.prod(branch)) * UP
-
-
-@dataclass(frozen=True)
-class LayerConstants:
-    """Proved bounds of a layer's weights, the same for all profiles.
-
-    Attributes:
-        norm: S, of the layer's Lipschitz constant.
-        absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
-        bias: b, of the norm of the bias as it is added to one output.
-        branch: the constants of the layers of a convex combination.
-    """
-
-    norm: float
-    absolute: float = 0.0
-    bias: float = 0.0
-    branch: tuple["LayerConstants", ...] = ()
-
-
-def layer_constants(layer: FixedLayer) -> LayerConstants:
-    """Spectral bounds of one layer. Cost: see :func:`spectral_norm_bound`."""
-    if isinstance(layer, ConvexCombination):
-        branch = tuple(map(layer_constants, layer.sublayers()))
-        norm = combination_norm(layer, [inner.norm for inner in branch])
-        return LayerConstants(norm, branch=branch)
-    if not isinstance(layer, (Dense, CircularConvolution)):
-        return LayerConstants(norm_bound(layer))
-    bias = float(layer.bias.double().norm()) * UP
-    if isinstance(layer, CircularConvolution):
-        bias *= layer.transform.n_pixels**0.5
-    return LayerConstants(_weight_norm(layer), _absolute_norm(layer), bias * UP)
 
 
 def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:

@@ -1,9 +1,12 @@
 """What the weighted layers of a deployed network share."""
 
-from jaxtyping import Float
-from torch import Tensor
+from abc import abstractmethod
+from collections.abc import Sequence
 
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.arithmetic import Affine, Arithmetic
+from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.contract import FixedLayer, Gains, Layer
+from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 
 
 class WeightedLayer(FixedLayer):
@@ -16,18 +19,25 @@ class WeightedLayer(FixedLayer):
     """
 
     @property
-    def gnp(self) -> bool:
-        outputs, inputs = self.size
-        return outputs <= inputs
-
-    @property
+    @abstractmethod
     def size(self) -> tuple[int, int]:
         """Output and input width of each matrix of the layer."""
-        raise NotImplementedError
 
-    def singular_values(self) -> Float[Tensor, " values"]:
-        """Singular values of the layer's linear part, ascending, float64."""
-        raise NotImplementedError
+    @property
+    def promise(self) -> Promise:
+        outputs, inputs = self.size
+        return GNP if outputs <= inputs else ISOMETRY
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return Layer.gains(self)
 
     def norm(self) -> float:
-        return float(self.singular_values()[-1])
+        return self.gains().largest
+
+
+def narrowed(
+    incoming: Affine, constants: LayerConstants, error: Affine, arithmetic: Arithmetic
+) -> Affine:
+    """Rounding of a float64 output to the profile's type."""
+    output = incoming * constants.norm + Affine(constants.bias) + error
+    return output * arithmetic.unit

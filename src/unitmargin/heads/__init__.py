@@ -4,9 +4,10 @@ Unitary-pair-difference heads make a UGNN; the others are those of 1-Lipschitz n
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from unitmargin.heads.head import Head as Head
-from unitmargin.heads.plain import BjorckHead, CayleyHead, RowNormalizedHead, SkewHead
+from unitmargin.heads.plain import OrthonormalHead, RowNormalizedHead
 from unitmargin.heads.upd import BoundedUPD as BoundedUPD
 from unitmargin.heads.upd import LbfgsUPD as LbfgsUPD
 from unitmargin.heads.upd import SimplexUPD as SimplexUPD
@@ -17,6 +18,9 @@ from unitmargin.heads.upd import psi as psi
 from unitmargin.heads.upd import psi_gradient as psi_gradient
 from unitmargin.heads.upd import simplex as simplex
 from unitmargin.heads.upd import squared_distances as squared_distances
+from unitmargin.orthogonal.bjorck import BjorckLinear
+from unitmargin.orthogonal.cayley import CayleyLinear
+from unitmargin.orthogonal.skew import SkewLinear
 
 UPD_HEADS: dict[str, type[UPDHead]] = {
     "bounded": BoundedUPD,
@@ -26,8 +30,8 @@ UPD_HEADS: dict[str, type[UPDHead]] = {
 
 HEADS: dict[str, Callable[[int, int], Head]] = {
     **UPD_HEADS,
-    "bjorck": BjorckHead,
-    "cayley": CayleyHead,
-    "skew": SkewHead,
+    "bjorck": partial(OrthonormalHead, linear=BjorckLinear),
+    "cayley": partial(OrthonormalHead, linear=CayleyLinear),
+    "skew": partial(OrthonormalHead, linear=SkewLinear),
     "lln": RowNormalizedHead,
 }

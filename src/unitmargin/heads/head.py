@@ -1,26 +1,23 @@
 """What all heads share: a weight with a promise about its rows, and logits in full precision."""
 
-from abc import ABC, abstractmethod
-from typing import ClassVar
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
+from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.singular_values import singular_values
 
 
-class Head(nn.Module, ABC):
-    """Output layer ``W x + b``; ``promise`` says what holds for the rows of W.
+class Head(TrainableLayer):
+    """Output layer ``W x + b``; its promise says what holds for the rows of W.
 
-    - ``upd``: all rows are at distance 1 from each other (unitary pair difference).
-    - ``orthonormal``: ``W W^T = I``.
-    - ``unit_rows``: every row has norm 1, and nothing is said of pairs.
-
-    Certificates never read the promise: they divide by row distances measured in the frozen head.
+    See ``layers/promises.py`` for the promises of heads. Certificates never read them: they divide
+    by row distances measured in the frozen head.
     """
 
-    promise: ClassVar[str]
     bias: nn.Parameter
 
     @abstractmethod
@@ -31,6 +28,9 @@ class Head(nn.Module, ABC):
         with torch.autocast(x.device.type, enabled=False):
             return nn.functional.linear(x.to(self.bias.dtype), self.weight(), self.bias)
 
+    def singular_values(self) -> Float[Tensor, " values"]:
+        return singular_values(self.weight())
+
     def fix(self) -> Dense:
         """The head as it is evaluated, its weight stored."""
         return Dense(self.weight().detach(), self.bias.detach())
@@ -40,7 +40,7 @@ class Head(nn.Module, ABC):
         """The deployed head, its promise kept exactly in float64."""
 
 
-def check_classes(classes: int) -> None:
+def require_classes(classes: int) -> None:
     """Raise unless there is a pair of classes to tell apart."""
     if classes < 2:
         raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")

@@ -8,11 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head, check_classes
+from unitmargin.heads.head import Head, require_classes
+from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS, Promise
 from unitmargin.orthogonal import OrthogonalLinear
-from unitmargin.orthogonal.bjorck import BjorckLinear
-from unitmargin.orthogonal.cayley import CayleyLinear
-from unitmargin.orthogonal.skew import SkewLinear
 
 
 class OrthonormalHead(Head):
@@ -24,13 +22,11 @@ class OrthonormalHead(Head):
         ValueError: fewer features than classes.
     """
 
-    promise = "orthonormal"
-
     def __init__(
         self, features: int, classes: int, linear: Callable[..., OrthogonalLinear]
     ) -> None:
         super().__init__()
-        check_classes(classes)
+        require_classes(classes)
         if features < classes:
             raise ValueError(
                 f"an orthonormal head needs at least {classes} features for {classes} classes, "
@@ -40,6 +36,10 @@ class OrthonormalHead(Head):
         assert self.linear.bias is not None  # the default of every dense layer
         # One owner: files refuse tensors of two names.
         self.bias, self.linear.bias = self.linear.bias, None
+
+    @property
+    def promise(self) -> Promise:
+        return ORTHONORMAL
 
     def weight(self) -> Float[Tensor, "c m"]:
         return self.linear.weight()
@@ -55,27 +55,6 @@ class OrthonormalHead(Head):
         return Dense(weight, self.bias.detach().to(weight))
 
 
-class BjorckHead(OrthonormalHead):
-    """Orthonormal head by the Björck iteration: LargeConvNet's."""
-
-    def __init__(self, features: int, classes: int) -> None:
-        super().__init__(features, classes, BjorckLinear)
-
-
-class CayleyHead(OrthonormalHead):
-    """Orthonormal head by the Cayley transform: ResNet9's and KWLarge's."""
-
-    def __init__(self, features: int, classes: int) -> None:
-        super().__init__(features, classes, CayleyLinear)
-
-
-class SkewHead(OrthonormalHead):
-    """Orthonormal head by the exponential of a skew matrix: LipConvNet's."""
-
-    def __init__(self, features: int, classes: int) -> None:
-        super().__init__(features, classes, SkewLinear)
-
-
 class RowNormalizedHead(Head):
     r"""Last-layer normalisation (LLN): :math:`W_h = U_h / \|U_h\|`, every row of norm 1.
 
@@ -85,14 +64,16 @@ class RowNormalizedHead(Head):
     Source: Singla, Singla, Feizi, arXiv 2108.04062.
     """
 
-    promise = "unit_rows"
-
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        check_classes(classes)
+        require_classes(classes)
         bound = 1.0 / math.sqrt(features)
         self.raw = nn.Parameter(torch.empty(classes, features).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
+
+    @property
+    def promise(self) -> Promise:
+        return UNIT_ROWS
 
     def weight(self) -> Float[Tensor, "c m"]:
         return nn.functional.normalize(self.raw, dim=1)

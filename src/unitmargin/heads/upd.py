@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head, check_classes
+from unitmargin.heads.head import Head, require_classes
+from unitmargin.layers.promises import UPD, Promise
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish
 
@@ -94,12 +95,15 @@ class UPDHead(Head):
         ValueError: fewer features than the head needs for its number of classes.
     """
 
-    promise = "upd"
     spare_features = 0
+
+    @property
+    def promise(self) -> Promise:
+        return UPD
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        check_classes(classes)
+        require_classes(classes)
         needed = classes - self.spare_features
         if features < needed:
             raise ValueError(

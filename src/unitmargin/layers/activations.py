@@ -21,7 +21,7 @@ class Activation(ExactLayer):
     def group(self) -> int:
         return 1
 
-    def _check(self, channels: int) -> None:
+    def _require_group(self, channels: int) -> None:
         if channels % self.group:
             raise ValueError(
                 f"{self.kind} needs a channel count that {self.group} divides, got {channels}; "
@@ -94,7 +94,7 @@ class MaxMin(Activation):
         return 2
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._check(x.shape[1])
+        self._require_group(x.shape[1])
         first, second = x.chunk(2, dim=1)
         return torch.cat(sort_pairs(first, second), dim=1)
 
@@ -119,7 +119,7 @@ class OPLU(Activation):
         return 2
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._check(x.shape[1])
+        self._require_group(x.shape[1])
         first, second = x.unflatten(1, (-1, 2)).unbind(2)
         return torch.stack(sort_pairs(first, second), dim=2).flatten(1, 2)
 
@@ -153,7 +153,7 @@ class GroupSort(Activation):
         return {"size": self.size}
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._check(x.shape[1])
+        self._require_group(x.shape[1])
         groups = x.unflatten(1, (-1, self.size))
         ordered: Tensor = groups.sort(dim=2, descending=True).values
         return ordered.flatten(1, 2)

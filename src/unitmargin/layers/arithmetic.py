@@ -1,5 +1,6 @@
 """The arithmetic of all bounds: unit roundoff, gamma, and quantities affine in the input norm."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -55,3 +56,38 @@ class Affine:
 
     def at(self, norm: float) -> float:
         return self.constant + self.slope * norm
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How sums are rounded where a network is evaluated.
+
+    Attributes:
+        name: of the execution profile, or of whoever evaluates.
+        dtype: type of weights, inputs and activations.
+        chunk: longest dot product in that type; None for any length.
+    """
+
+    name: str
+    dtype: torch.dtype
+    chunk: int | None = None
+
+    @property
+    def unit(self) -> float:
+        """Unit roundoff of the type."""
+        return UNIT_ROUNDOFF[self.dtype]
+
+    def length(self, n: int) -> int:
+        """Most roundings that one of n summed products meets, in any order within a chunk."""
+        if self.chunk is None or n <= self.chunk:
+            return n
+        return self.chunk + math.ceil(math.log2(-(-n // self.chunk)))
+
+    def underflow(self, operations: int, outputs: int) -> Affine:
+        """Norm of what underflow or flushing may cost all outputs of a layer."""
+        smallest = SMALLEST_NORMAL[self.dtype]
+        return Affine(3.0 * (operations + 4) * smallest * math.sqrt(outputs))
+
+
+FLOAT64 = Arithmetic("float64", torch.float64)
+"""Float64 with sums in any order."""

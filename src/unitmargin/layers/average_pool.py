@@ -5,7 +5,13 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import GNPLayer
+
+POOL_ROUNDINGS = 1
+"""Roundings of an average beside one for each entry of its window: the division may be a product
+with a rounded reciprocal."""
 
 
 class ScaledAveragePool(GNPLayer):
@@ -42,3 +48,11 @@ class ScaledAveragePool(GNPLayer):
                 f"{height} x {width}; resize or crop the input"
             )
         return nn.functional.avg_pool2d(x, self.size, divisor_override=self.size)
+
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """(15): the absolute values of a window sum to at most its norm times its side."""
+        entries = self.size**2
+        error = incoming * gamma(entries + POOL_ROUNDINGS, arithmetic.unit)
+        return error + arithmetic.underflow(entries, ENTRIES), incoming * float(self.size)

@@ -1,24 +1,106 @@
-"""What every layer owes: one abstract type for fixed layers, one for trainable ones."""
+"""What every layer owes: abstract types of fixed layers, of trainable layers, and of networks.
 
-from typing import Any, ClassVar
+Whoever reads a network (audit, bounds, optimisers, precision, files) asks its layers and knows no
+kind by name.
+"""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic
+from unitmargin.layers.bounds import LayerConstants, LayerRounding
+from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
-class FixedLayer(nn.Module):
-    """A layer that a frozen network may hold: it knows its name, its configuration and its norm.
 
-    ``norm()`` is the Lipschitz constant of the layer in the l2 norm; a rearrangement, a pooling
-    over disjoint windows and a GNP activation have norm exactly 1, which is the default.
-    ``gnp`` says whether ``J J^T = I`` is promised almost everywhere; the default promises
-    nothing beyond the norm.
+class Gains(NamedTuple):
+    """Smallest and largest factor by which a layer changes a distance, or bounds of them."""
+
+    smallest: float
+    largest: float
+
+
+class ManifoldParameters(NamedTuple):
+    """Parameters that are orthogonal themselves: real matrices, and complex ones in two parts."""
+
+    real: Sequence[nn.Parameter] = ()
+    paired: Sequence[nn.Parameter] = ()
+
+
+class Layer(nn.Module, ABC):
+    """A layer of a network: what it promises, how it changes distances, how it is stored."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> Promise:
+        """What the layer states of itself."""
+
+    @property
+    def gnp(self) -> bool:
+        """Whether ``J J^T = I`` is promised almost everywhere."""
+        return self.promise == GNP
+
+    def sublayers(self) -> Sequence["Layer"]:
+        """The layers inside this one, in order; they stand in its module ``branch``."""
+        return ()
+
+    @abstractmethod
+    def singular_values(self) -> Float[Tensor, " values"] | None:
+        """Singular values of the layer's linear part as it is evaluated, ascending, in float64;
+        None if it has none."""
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        """Extreme singular values, or bounds of them where there are sublayers, whose largest gains
+        are ``inner`` where they are known.
+
+        Raises:
+            ValueError: a layer without a linear part that does not define its gains.
+        """
+        with torch.no_grad():
+            values = self.singular_values()
+        if values is None:
+            raise ValueError(
+                f"a layer must have singular values or gains, got {type(self).__name__} with "
+                "neither; define its gains()"
+            )
+        return Gains(float(values[0]), float(values[-1]))
+
+    @abstractmethod
+    def fix(self) -> "FixedLayer":
+        """A fixed layer that computes what this one computes in evaluation mode; it may share its
+        tensors."""
+
+    @abstractmethod
+    def freeze(self) -> "FixedLayer":
+        """The deployed form: what the layer promises is made exact in float64; it may share
+        tensors."""
+
+
+def inner_gains(layer: Layer, known: Sequence[float] | None) -> Sequence[float]:
+    """The largest gains of the sublayers, measured unless they are known."""
+    return [inner.gains().largest for inner in layer.sublayers()] if known is None else known
+
+
+class FixedLayer(Layer):
+    """A layer without a trainable weight: the same object serves in training and in deployment.
+
+    A frozen network is a list of them. ``kind`` names the layer in files. The defaults are those
+    of a layer of norm 1 without a weight.
     """
 
     kind: ClassVar[str]
 
+    normalises: ClassVar[bool] = False
+    """Whether the layer is an input normalisation, which comes first: norms are then those of its
+    output."""
+
     @property
-    def gnp(self) -> bool:
-        return False
+    def promise(self) -> Promise:
+        return LIPSCHITZ
 
     def configuration(self) -> dict[str, Any]:
         """The arguments, as JSON values, that rebuild the layer (tensors excluded)."""
@@ -29,8 +111,19 @@ class FixedLayer(nn.Module):
         """Inverse of ``configuration()`` and of the layer's state dictionary."""
         return cls(**configuration, **tensors)
 
+    def singular_values(self) -> Float[Tensor, " values"] | None:
+        return None
+
     def norm(self) -> float:
+        """Lipschitz constant in the l2 norm; exactly 1 for rearrangements and disjoint windows."""
         return 1.0
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return Gains(1.0 if self.gnp else 0.0, self.norm())
+
+    def constants(self) -> LayerConstants:
+        """Proved bounds of the layer, from its stored numbers."""
+        return LayerConstants(self.norm())
 
     def rounding(self, unit: float) -> float:
         """Largest error of one evaluation, relative to the norm of the layer's input, in
@@ -43,13 +136,64 @@ class FixedLayer(nn.Module):
             "define its rounding(unit) method"
         )
 
+    def errors(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> tuple[Affine, Affine]:
+        """Error made in the layer, and bound of the numbers met on the way to its output, for
+        inputs of norm ``incoming``."""
+        return incoming * self.rounding(arithmetic.unit), incoming
+
+    def bound_rounding(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> LayerRounding:
+        """Error and output norm of the layer as ``arithmetic`` evaluates it.
+
+        Raises:
+            ValueError: a layer that states no rounding error.
+        """
+        error, largest = self.errors(constants, incoming, arithmetic)
+        output = (incoming * constants.norm + Affine(constants.bias) + error) * UP
+        return LayerRounding(self.kind, constants.norm, error, output, largest + output, error)
+
+    def blocked(self, chunk: int) -> "FixedLayer":
+        """The layer as ``float32-blocked`` evaluates it behind other hidden layers."""
+        return self
+
+    def fix(self) -> "FixedLayer":
+        return self
+
+    def freeze(self) -> "FixedLayer":
+        return self
+
+
+def require_fixed(layer: nn.Module) -> FixedLayer:
+    """The layer, or a TypeError that names what it is instead of a fixed layer."""
+    if not isinstance(layer, FixedLayer):
+        raise TypeError(
+            f"a frozen network must hold fixed layers alone, got {type(layer).__name__}, of which "
+            "nothing could be proved; write it as a unitmargin.layers.contract.FixedLayer"
+        )
+    return layer
+
+
+def require_hidden(layer: nn.Module) -> FixedLayer:
+    """The layer, if it may stand behind others: an input normalisation states the norm of its own
+    output, which is that of a first layer alone."""
+    fixed = require_fixed(layer)
+    if fixed.normalises:
+        raise ValueError(
+            "an input normalisation must be the first layer of its network, got one behind "
+            "another or in a branch; fold it into the weights of its neighbour"
+        )
+    return fixed
+
 
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 
     @property
-    def gnp(self) -> bool:
-        return True
+    def promise(self) -> Promise:
+        return GNP
 
 
 class ExactLayer(GNPLayer):
@@ -57,3 +201,51 @@ class ExactLayer(GNPLayer):
 
     def rounding(self, unit: float) -> float:
         return 0.0
+
+
+class TrainableLayer(Layer):
+    """A layer with parameters, which says how its weight comes from them."""
+
+    exact_in_tf32: ClassVar[bool] = True
+    """Whether the weight keeps float32 accuracy where CUDA may round the factors of products."""
+
+    def manifold_parameters(self) -> ManifoldParameters:
+        """Parameters to be moved on the manifold; all others are free."""
+        return ManifoldParameters()
+
+
+class Network(nn.Module, ABC):
+    """A classifier read layer by layer: input normalisation, hidden layers, head."""
+
+    in_shape: tuple[int, ...]
+
+    @abstractmethod
+    def named_layers(self) -> list[tuple[str, Layer]]:
+        """All layers from the input to the features, each with its name in the state dictionary."""
+
+    @property
+    @abstractmethod
+    def head_promise(self) -> Promise:
+        """What the head promises of its rows."""
+
+    @abstractmethod
+    def head_weight(self) -> Float[Tensor, "classes features"]:
+        """The output layer's weight as it is evaluated."""
+
+    @abstractmethod
+    def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
+        """The input behind its normalisation."""
+
+    @abstractmethod
+    def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        """The logits of a normalised input."""
+
+    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        return self.logits(self.normalised(x))
+
+    @property
+    def signed_distance(self) -> bool:
+        """Whether the network promises to be a signed distance classifier behind its normalisation:
+        every layer GNP and a UPD head. With any other layer, certificates are lower bounds."""
+        promises = [layer.promise for _, layer in self.named_layers()]
+        return all(p in (GNP, SCALING) for p in promises) and self.head_promise == UPD

@@ -141,7 +141,7 @@ class CircularTransform(nn.Module):
             self.basis = self.matrix().to(self.basis)
         return self
 
-    def check(self, x: Float[Tensor, "batch c h w"]) -> None:
+    def require_map(self, x: Float[Tensor, "batch c h w"]) -> None:
         """Raise unless ``x`` has the map size of this transform."""
         if tuple(x.shape[-2:]) != self.map_size:
             raise ValueError(
@@ -280,7 +280,7 @@ def convolve(
     Raises:
         ValueError: the map of ``x`` is not the transform's.
     """
-    transform.check(x)
+    transform.require_map(x)
     offset = None
     if bias is not None:
         zero = (bias * math.sqrt(transform.n_pixels)).view(1, 1, -1)

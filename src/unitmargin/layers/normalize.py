@@ -1,10 +1,16 @@
 """The input normalisation, whose constant enters every certificate."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.foundation.choice import require_choice
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.bounds import LayerConstants, LayerRounding
+from unitmargin.layers.contract import FixedLayer, Gains
+from unitmargin.layers.promises import SCALING, Promise
 
 
 class Normalize(FixedLayer):
@@ -25,6 +31,7 @@ class Normalize(FixedLayer):
     """
 
     kind = "normalize"
+    normalises = True
     mean: Tensor
     std: Tensor
 
@@ -52,8 +59,27 @@ class Normalize(FixedLayer):
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
 
+    @property
+    def promise(self) -> Promise:
+        return SCALING
+
     def norm(self) -> float:
         return 1.0 / float(self.std.double().min())
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        scales = 1.0 / self.std.double()
+        return Gains(float(scales.min()), float(scales.max()))
+
+    def constants(self) -> LayerConstants:
+        return LayerConstants(self.norm() * UP)
+
+    def bound_rounding(
+        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
+    ) -> LayerRounding:
+        """(7): norms are those of the normalised input, each entry of which meets two roundings."""
+        error = Affine(slope=gamma(2, arithmetic.unit))
+        output = Affine(slope=1.0 + error.slope) * UP
+        return LayerRounding(self.kind, constants.norm, error, output, output, error)
 
 
 NORMALIZATIONS = ("none", "centre", "scalar", "channel")
@@ -68,10 +94,7 @@ def normalize_from(inputs: Float[Tensor, "samples c *space"], mode: str) -> Norm
     Raises:
         ValueError: unknown mode, or a channel of zero variance under ``channel``.
     """
-    if mode not in NORMALIZATIONS:
-        raise ValueError(
-            f"normalization must be one of {', '.join(NORMALIZATIONS)}, got {mode!r}; choose one"
-        )
+    require_choice("normalization", mode, NORMALIZATIONS)
     channels = inputs.shape[1]
     by_channel = inputs.double().transpose(0, 1).reshape(channels, -1)
     mean, std = torch.zeros(channels), torch.ones(channels)

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.layers.fourier import Spectrum
+
 NEAR = 1e-4
 """Frobenius norm of W W^T - I up to which its eigenvalues are computed in single precision: known
 to 1e-9 then, in two thirds of the time."""
@@ -31,3 +33,9 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
         values = torch.linalg.eigvalsh(gram)
     ascending: Tensor = values.clamp_min(0.0).sqrt().flatten().sort().values
     return ascending
+
+
+def spectrum_singular_values(spectrum: Spectrum) -> Float[Tensor, " values"]:
+    """All singular values of a circular convolution, ascending: paired frequencies count twice."""
+    pairs = singular_values(spectrum.complex_pairs()).repeat(2)
+    return torch.cat((singular_values(spectrum.real), pairs)).sort().values

@@ -1,37 +1,37 @@
 """Family: classifiers of orthogonal layers: unitary-gradient networks and 1-Lipschitz peers.
 
-A new model is one file with a :class:`Classifier` and one line here.
+A new model is one file with a :class:`Classifier` and one line here; a variant of one is a line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from unitmargin.foundation.choice import choose
 from unitmargin.models.classifier import Classifier as Classifier
-from unitmargin.models.classifier import choose
-from unitmargin.models.classifier import fixed_network as fixed_network
-from unitmargin.models.classifier import frozen_layer as frozen_layer
 from unitmargin.models.dense_ugnn import DenseUGNN as DenseUGNN
-from unitmargin.models.large_convnet import KWLarge as KWLarge
+from unitmargin.models.freezing import fixed_network as fixed_network
+from unitmargin.models.freezing import freeze as freeze
 from unitmargin.models.large_convnet import LargeConvNet as LargeConvNet
-from unitmargin.models.lip_convnet import LipConvNet5 as LipConvNet5
-from unitmargin.models.lip_convnet import LipConvNet10 as LipConvNet10
-from unitmargin.models.lip_convnet import LipConvNet15 as LipConvNet15
-from unitmargin.models.lip_convnet import LipConvNet20 as LipConvNet20
+from unitmargin.models.lip_convnet import LipConvNet as LipConvNet
 from unitmargin.models.residual import ConvexResidual as ConvexResidual
 from unitmargin.models.resnet9 import ResNet9 as ResNet9
 from unitmargin.models.ugnn import UGNN as UGNN
 
-MODELS: dict[str, type[Classifier]] = {
+MODELS: dict[str, Callable[..., Classifier]] = {
     "ugnn": UGNN,
     "dense_ugnn": DenseUGNN,
     "large_convnet": LargeConvNet,
-    "kw_large": KWLarge,
+    "kw_large": partial(
+        LargeConvNet, conv="cayley_scaled", linear="cayley", head="cayley", strided_kernel=1
+    ),
     "resnet9": ResNet9,
-    "lip_convnet5": LipConvNet5,
-    "lip_convnet10": LipConvNet10,
-    "lip_convnet15": LipConvNet15,
-    "lip_convnet20": LipConvNet20,
+    "lip_convnet5": LipConvNet,
+    "lip_convnet10": partial(LipConvNet, convolutions=2),
+    "lip_convnet15": partial(LipConvNet, convolutions=3),
+    "lip_convnet20": partial(LipConvNet, convolutions=4),
 }
+"""Networks by name; those that differ by settings alone are one class."""
 
 
 def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: Any) -> Classifier:
@@ -46,7 +46,6 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
     """
     kind = choose("model", name, MODELS)
     try:
-        model: Classifier = kind(in_shape=tuple(in_shape), n_classes=n_classes, **options)
+        return kind(in_shape=tuple(in_shape), n_classes=n_classes, **options)
     except TypeError as error:
         raise ValueError(f"model {name} does not take these options: {error}") from None
-    return model

@@ -1,31 +1,33 @@
-"""What all classifiers share: input normalisation, features, head, and how to freeze them."""
+"""What all classifiers share: input normalisation, features, head."""
 
-import copy
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.foundation.choice import choose
 from unitmargin.heads import HEADS, Head
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.contract import Layer, Network
 from unitmargin.layers.normalize import Normalize
-from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.layers.promises import Promise
+from unitmargin.orthogonal import (
+    ORTHOGONAL_CONVS,
+    ORTHOGONAL_LINEARS,
+    OrthogonalConv2d,
+    OrthogonalLinear,
+)
 
-Choice = TypeVar("Choice")
 
-
-class Classifier(nn.Module):
-    """``head(features(normalize(x)))``; every part is fixed or knows how to freeze itself.
+class Classifier(Network):
+    """``head(features(normalize(x)))``; every part answers the contract of a layer.
 
     Shapes: ``(batch, *in_shape)`` to logits ``(batch, n_classes)``.
     """
 
     def __init__(
         self,
-        in_shape: tuple[int, ...],
+        in_shape: Sequence[int],
         n_classes: int,
         features: nn.Sequential,
         head: Head,
@@ -38,69 +40,51 @@ class Classifier(nn.Module):
         self.features = features
         self.head = head
 
-    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        logits: Tensor = self.head(self.features(self.normalize(x)))
-        return logits
+    def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
+        output: Tensor = self.normalize(x)
+        return output
 
-    def layers(self) -> Iterator[tuple[str, nn.Module]]:
-        """All layers from input to logits, each with its name in the state dictionary."""
-        yield "normalize", self.normalize
-        yield from walk("features", self.features)
-        yield "head", self.head
+    def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        output: Tensor = self.head(self.features(normalised))
+        return output
+
+    def named_layers(self) -> list[tuple[str, Layer]]:
+        return [("normalize", self.normalize), *_walk("features", self.features)]
+
+    @property
+    def head_promise(self) -> Promise:
+        return self.head.promise
+
+    def head_weight(self) -> Float[Tensor, "classes features"]:
+        with torch.no_grad():
+            return self.head.weight()
 
 
-def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The layers below a module, in order; what knows how to freeze itself is one layer."""
-    if isinstance(module, FixedLayer) or hasattr(module, "freeze"):
-        yield name, module
-        return
-    for child_name, child in module.named_children():
-        yield from walk(f"{name}.{child_name}", child)
+def _walk(name: str, module: nn.Module) -> list[tuple[str, Layer]]:
+    """The layers below a module, in order.
 
-
-def fixed_network(model: Classifier) -> FrozenNetwork:
-    """The network as it is evaluated, weights made once and stored in the parameters' dtype.
-
-    Unlike :func:`unitmargin.models.freezing.freeze` nothing is polished: deviations are those of
-    the
-    trained weights.
+    Raises:
+        TypeError: a module that is no layer, which would be evaluated and not deployed.
     """
-    with torch.no_grad():
-        return FrozenNetwork([fixed_layer(layer) for _, layer in model.layers()], model.in_shape)
-
-
-def fixed_layer(layer: nn.Module) -> FixedLayer:
-    """The layer as it is evaluated, its weight stored: a fixed layer is its own."""
-    return _own_copy(layer if isinstance(layer, FixedLayer) else layer.fix())  # type: ignore[operator]
-
-
-def frozen_layer(layer: nn.Module) -> FixedLayer:
-    """The deployed form of a layer: a fixed layer is its own."""
-    return _own_copy(layer if isinstance(layer, FixedLayer) else layer.freeze())  # type: ignore[operator]
-
-
-def _own_copy(layer: Any) -> FixedLayer:
-    assert isinstance(layer, FixedLayer)  # the contract of every trainable layer
-    return copy.deepcopy(layer)  # a layer may hand out its own parameters
-
-
-def choose(family: str, name: str, registry: Mapping[str, Choice]) -> Choice:
-    """The registry's entry of that name, or an error that lists all of them."""
-    if name not in registry:
-        raise ValueError(f"{family} must be one of {', '.join(registry)}, got {name!r}; choose one")
-    return registry[name]
+    if isinstance(module, Layer):
+        return [(name, module)]
+    if not isinstance(module, nn.Sequential):
+        raise TypeError(
+            f"{name} must be a layer that answers unitmargin.layers.contract.Layer, got "
+            f"{type(module).__name__}; write it as one, or leave it out"
+        )
+    children = module.named_children()
+    return [entry for child, inner in children for entry in _walk(f"{name}.{child}", inner)]
 
 
 def build_head(name: str, features: int, n_classes: int) -> Head:
     """A registered head."""
-    head: Head = choose("head", name, HEADS)(features, n_classes)
-    return head
+    return choose("head", name, HEADS)(features, n_classes)
 
 
-def build_linear(name: str, inputs: int, outputs: int) -> nn.Module:
+def build_linear(name: str, inputs: int, outputs: int) -> OrthogonalLinear:
     """A registered orthogonal dense layer."""
-    layer: nn.Module = choose("linear", name, ORTHOGONAL_LINEARS)(inputs, outputs)
-    return layer
+    return choose("linear", name, ORTHOGONAL_LINEARS)(inputs, outputs)
 
 
 def build_conv(
@@ -109,9 +93,7 @@ def build_conv(
     kernel_size: int,
     map_size: tuple[int, int],
     out_channels: int | None = None,
-) -> nn.Module:
+) -> OrthogonalConv2d:
     """A registered orthogonal convolution; it keeps the number of channels by default."""
-    kind = choose("conv", name, ORTHOGONAL_CONVS)
     outputs = channels if out_channels is None else out_channels
-    layer: nn.Module = kind(channels, outputs, kernel_size, map_size)
-    return layer
+    return choose("conv", name, ORTHOGONAL_CONVS)(channels, outputs, kernel_size, map_size)

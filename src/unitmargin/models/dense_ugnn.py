@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from unitmargin.layers.activations import build_activation
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, build_head, build_linear
@@ -13,9 +14,9 @@ from unitmargin.models.classifier import Classifier, build_head, build_linear
 
 def dense_features(
     inputs: int, hidden: Sequence[int], activation: str, linear: str
-) -> tuple[list[nn.Module], int]:
+) -> tuple[list[Layer], int]:
     """Orthogonal dense layers of the given widths, each followed by the activation."""
-    layers: list[nn.Module] = []
+    layers: list[Layer] = []
     for width in hidden:
         layers += [build_linear(linear, inputs, width), build_activation(activation, width)]
         inputs = width

@@ -1,19 +1,27 @@
 """Freeze a trained classifier: a plain network with measured deviations."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
 
 from unitmargin.auditing.audit import audit
-from unitmargin.auditing.rows import head_promise
-from unitmargin.frozen import FrozenNetwork
-from unitmargin.models import Classifier, frozen_layer
+from unitmargin.frozen import FixedNetwork, FrozenNetwork
+from unitmargin.layers.promises import GNP
+from unitmargin.models.classifier import Classifier
 
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
 
 
-HEAD_FACTS = {"upd": "upd_error", "orthonormal": "head_error", "unit_rows": "row_norm_error"}
-"""Promise of a head to the name under which its measured deviation is recorded."""
+def fixed_network(model: Classifier) -> FixedNetwork:
+    """The network as it is evaluated, weights made once and stored in the parameters' dtype.
+
+    Unlike in :func:`freeze` nothing is polished: deviations are those of the trained weights.
+    """
+    with torch.no_grad():
+        layers = [layer.fix() for _, layer in model.named_layers()]
+        network = FixedNetwork([*layers, model.head.fix()], model.in_shape, model.head_promise)
+    return copy.deepcopy(network)  # layers hand out their own parameters
 
 
 def freeze(
@@ -45,14 +53,15 @@ def freeze(
     """
     if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
-    layers = [frozen_layer(layer).to(dtype) for _, layer in model.layers()]
-    facts = {"head": head_promise(model)}
-    frozen = FrozenNetwork(layers, model.in_shape, classes, facts).to(dtype)
+    layers = [layer.freeze() for _, layer in model.named_layers()]
+    facts = {"head": model.head_promise.name}
+    frozen = FrozenNetwork([*layers, model.head.freeze()], model.in_shape, classes, facts)
+    frozen = copy.deepcopy(frozen).to(dtype)  # layers hand out their own parameters
     figures = audit(frozen)
     frozen.facts |= {
         "dtype": str(dtype).removeprefix("torch."),
-        "orthogonality_error": figures.orthogonality_error,
-        HEAD_FACTS[figures.head]: figures.head_error,
+        GNP.fact: figures.orthogonality_error,
+        figures.head.fact: figures.head_error,
         "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
     }
     return frozen

@@ -1,10 +1,11 @@
-"""LargeConvNet and KWLarge: four convolutions and three dense layers."""
+"""LargeConvNet: four convolutions and three dense layers."""
 
 from collections.abc import Sequence
 
 from torch import nn
 
 from unitmargin.layers.activations import build_activation
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
@@ -41,7 +42,10 @@ class LargeConvNet(Classifier):
     Raises:
         ValueError: a side not divisible by 4, an unknown name.
 
-    Source: Li et al., arXiv 1911.00937, and its public code.
+    Source: Li et al., arXiv 1911.00937, and its public code. With Cayley layers throughout and 1 x 1
+    kernels behind each PixelUnshuffle it is KWLarge, ``kw_large`` among ``MODELS``: the network of
+    the Cayley paper that follows Wong and Kolter, 2.41 M parameters (Trockman, Kolter, arXiv
+    2104.07167, and its public code).
 
     Example:
         >>> import torch
@@ -63,7 +67,7 @@ class LargeConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, rows = image_shape_multiple(in_shape, 4)
-        layers: list[nn.Module] = []
+        layers: list[Layer] = []
         for outputs in (width, 2 * width):
             layers += [
                 build_conv(conv, channels, 3, (height, rows), outputs),
@@ -84,40 +88,5 @@ class LargeConvNet(Classifier):
             n_classes,
             nn.Sequential(*layers, Flatten(), *dense),
             build_head(head, last, n_classes),
-            normalize,
-        )
-
-
-class KWLarge(LargeConvNet):
-    """The network of the Cayley paper that follows Wong and Kolter: 2.41 M parameters.
-
-    :class:`LargeConvNet` with Cayley layers throughout and 1 x 1 kernels behind each
-    PixelUnshuffle.
-    Source: Trockman, Kolter, arXiv 2104.07167, and its public code.
-    """
-
-    def __init__(
-        self,
-        in_shape: Sequence[int],
-        n_classes: int,
-        activation: str = "maxmin",
-        conv: str = "cayley_scaled",
-        linear: str = "cayley",
-        head: str = "cayley",
-        width: int = 32,
-        strided_kernel: int = 1,
-        hidden: Sequence[int] | None = None,
-        normalize: Normalize | None = None,
-    ) -> None:
-        super().__init__(
-            in_shape,
-            n_classes,
-            activation,
-            conv,
-            linear,
-            head,
-            width,
-            strided_kernel,
-            hidden,
             normalize,
         )

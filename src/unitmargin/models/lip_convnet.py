@@ -1,11 +1,11 @@
 """LipConvNet-5, -10, -15, -20: skew orthogonal convolutions alone."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from torch import nn
 
 from unitmargin.layers.activations import build_activation
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
@@ -14,13 +14,13 @@ from unitmargin.models.shapes import image_shape, largest_depth
 BLOCKS = 5
 
 
-class LipConvNet5(Classifier):
+class LipConvNet(Classifier):
     r"""The 1-Lipschitz network of the SOC paper: 17.7 M parameters on 3 x 32 x 32.
 
     Five blocks, each a PixelUnshuffle and a convolution to 2w, 4w, ..., 32w channels with w = 32,
     3 x 3 and in the last block 1 x 1; then the orthonormal head on the flattened features. The
-    deeper ones put convolutions of stride 1 in front of each PixelUnshuffle. The activation follows
-    every convolution.
+    deeper ones put more convolutions in front of each PixelUnshuffle. The activation follows every
+    convolution.
 
     Args:
         in_shape: ``(channels, height, width)``, both sides even; as many blocks as they can be
@@ -30,6 +30,8 @@ class LipConvNet5(Classifier):
             registered one.
         conv, head: registered names; ``head="lln"`` is the original's last-layer normalisation.
         width: w.
+        convolutions: of a block, all but the last at the size of its input; LipConvNet-5, -10, -15
+            and -20 have 1, 2, 3 and 4.
         normalize: input normalisation; default: none.
 
     Guarantee: 1-Lipschitz, every layer semi-orthogonal in evaluation (see
@@ -44,12 +46,9 @@ class LipConvNet5(Classifier):
 
     Example:
         >>> import torch
-        >>> LipConvNet5((1, 8, 8), 10, width=4)(torch.rand(2, 1, 8, 8)).shape
+        >>> LipConvNet((1, 8, 8), 10, width=4)(torch.rand(2, 1, 8, 8)).shape
         torch.Size([2, 10])
     """
-
-    convolutions: ClassVar[int] = 1
-    """Convolutions a block."""
 
     def __init__(
         self,
@@ -59,6 +58,7 @@ class LipConvNet5(Classifier):
         conv: str = "skew",
         head: str = "skew",
         width: int = 32,
+        convolutions: int = 1,
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape)
@@ -67,11 +67,11 @@ class LipConvNet5(Classifier):
             raise ValueError(
                 f"height and width must be even, got {height} x {columns}; resize or crop the input"
             )
-        layers: list[nn.Module] = []
+        layers: list[Layer] = []
         for block in range(depth):
             kernel = 1 if block == depth - 1 else 3
             planes = width * 2**block
-            for _ in range(self.convolutions - 1):
+            for _ in range(convolutions - 1):
                 layers.append(build_conv(conv, channels, kernel, (height, columns), planes))
                 layers.append(build_activation(activation, planes))
                 channels = planes
@@ -89,21 +89,3 @@ class LipConvNet5(Classifier):
             build_head(head, channels * height * columns, n_classes),
             normalize,
         )
-
-
-class LipConvNet10(LipConvNet5):
-    """LipConvNet with two convolutions a block."""
-
-    convolutions = 2
-
-
-class LipConvNet15(LipConvNet5):
-    """LipConvNet with three convolutions a block."""
-
-    convolutions = 3
-
-
-class LipConvNet20(LipConvNet5):
-    """LipConvNet with four convolutions a block."""
-
-    convolutions = 4

@@ -1,29 +1,33 @@
 """The residual of 1-Lipschitz networks in training."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.frozen import ConvexCombination
-from unitmargin.models.classifier import fixed_layer, frozen_layer
+from unitmargin.frozen.combination import ConvexCombination, combined_gains
+from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains
+from unitmargin.layers.promises import LIPSCHITZ, Promise
 
 INITIAL_GATE = 0.5
 """Start of the gate in the public code of ResNet9: the input's share is then 0.622."""
 
 
-class ConvexResidual(nn.Module):
+class ConvexResidual(TrainableLayer):
     r"""``t x + (1 - t) B(x)`` with :math:`t = \mathrm{sigmoid}(a)` and a trainable number a.
 
-    1-Lipschitz if B is; not GNP (``gnp`` is false). See
-    :class:`unitmargin.frozen.ConvexCombination`.
+    1-Lipschitz if B is; not GNP. See :class:`unitmargin.frozen.ConvexCombination`.
     """
 
-    gnp = False
-
-    def __init__(self, *branch: nn.Module) -> None:
+    def __init__(self, *branch: Layer) -> None:
         super().__init__()
         self.gate = nn.Parameter(torch.tensor(INITIAL_GATE))
         self.branch = nn.Sequential(*branch)
+
+    @property
+    def promise(self) -> Promise:
+        return LIPSCHITZ
 
     @property
     def share(self) -> Float[Tensor, ""]:
@@ -36,11 +40,19 @@ class ConvexResidual(nn.Module):
         output: Tensor = self.branch(x)
         return share * x + (1.0 - share) * output
 
+    def sublayers(self) -> list[Layer]:
+        return [layer for layer in self.branch if isinstance(layer, Layer)]
+
+    def singular_values(self) -> None:
+        return None
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return combined_gains(float(self.share.detach()), inner_gains(self, inner))
+
     def fix(self) -> ConvexCombination:
-        """The layer as it is evaluated, the weights of its branch stored."""
-        return ConvexCombination(self.share.detach(), [fixed_layer(layer) for layer in self.branch])
+        return ConvexCombination(self.share.detach(), [layer.fix() for layer in self.sublayers()])
 
     def freeze(self) -> ConvexCombination:
         """The deployed layer; the share is computed in float64."""
         share = self.gate.detach().double().sigmoid()
-        return ConvexCombination(share, [frozen_layer(layer) for layer in self.branch])
+        return ConvexCombination(share, [layer.freeze() for layer in self.sublayers()])

@@ -6,6 +6,7 @@ from torch import nn
 
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, build_conv, build_head
@@ -62,7 +63,7 @@ class ResNet9(Classifier):
     ) -> None:
         channels, height, columns = image_shape_multiple(in_shape, 16)
 
-        def block(inputs: int, outputs: int, halvings: int) -> list[nn.Module]:
+        def block(inputs: int, outputs: int, halvings: int) -> list[Layer]:
             size = (height >> halvings, columns >> halvings)
             return [
                 build_conv(conv, inputs, 3, size, outputs),
@@ -82,9 +83,7 @@ class ResNet9(Classifier):
         )
 
 
-def stages(
-    block: Callable[[int, int, int], list[nn.Module]], channels: int, width: int
-) -> list[nn.Module]:
+def stages(block: Callable[[int, int, int], list[Layer]], channels: int, width: int) -> list[Layer]:
     """All layers before the dense ones.
 
     ``block`` makes a convolution and its activation from the channels before and after it, and how

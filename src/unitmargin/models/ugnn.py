@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from unitmargin.layers.activations import build_activation
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, build_conv, build_head
@@ -67,7 +68,7 @@ class UGNN(Classifier):
                 f"height and width must be divisible by 2**depth with depth >= 1, got "
                 f"{height} x {width} and depth {depth}; choose a smaller depth or resize"
             )
-        layers: list[nn.Module] = []
+        layers: list[Layer] = []
         for _ in range(depth):
             for _ in range(2):
                 layers.append(build_conv(conv, channels, kernel_size, (height, width)))

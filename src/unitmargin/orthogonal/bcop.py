@@ -105,7 +105,7 @@ class BCOPConv2d(OrthogonalConv2d):
         return spectrum
 
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
-        self.transform.check(x)
+        self.transform.require_map(x)
         with torch.autocast(x.device.type, enabled=False):
             kernel = self.kernel()
         return nn.functional.conv2d(wrap(x, self.kernel_size), kernel, self.bias)

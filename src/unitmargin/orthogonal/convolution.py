@@ -1,17 +1,20 @@
 """What all orthogonal circular convolutions share."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.layers.contract import TrainableLayer
 from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, from_complex
+from unitmargin.layers.promises import GNP, ISOMETRY, Promise
+from unitmargin.layers.singular_values import spectrum_singular_values
 from unitmargin.orthogonal.polar import polish_either_way
 
 
-class OrthogonalConv2d(nn.Module, ABC):
+class OrthogonalConv2d(TrainableLayer):
     r"""Semi-orthogonal circular convolution, evaluated by frequency.
 
     A subclass says how ``spectrum()`` comes from its parameters: one semi-orthogonal matrix for
@@ -36,9 +39,11 @@ class OrthogonalConv2d(nn.Module, ABC):
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
     @property
-    def gnp(self) -> bool:
-        """Whether J J^T = I is promised; a growing convolution promises J^T J = I alone."""
-        return self.out_channels <= self.in_channels
+    def promise(self) -> Promise:
+        return GNP if self.out_channels <= self.in_channels else ISOMETRY
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        return spectrum_singular_values(self.spectrum())
 
     @abstractmethod
     def spectrum(self) -> Spectrum:

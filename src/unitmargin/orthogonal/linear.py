@@ -1,16 +1,19 @@
 """What all orthogonal dense layers share."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
+from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.promises import GNP, Promise
+from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal.polar import polish
 
 
-class OrthogonalLinear(nn.Module, ABC):
+class OrthogonalLinear(TrainableLayer):
     r"""Dense layer :math:`h(x) = W x + b` with :math:`W W^T = I` (GNP).
 
     A subclass says how ``weight()`` comes from the free matrix ``raw``, which starts orthogonal.
@@ -22,17 +25,21 @@ class OrthogonalLinear(nn.Module, ABC):
         ValueError: more outputs than inputs.
     """
 
+    exact_in_tf32 = False
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
-        refuse_growth("features", in_features, out_features)
+        require_no_growth("features", in_features, out_features)
         self.in_features, self.out_features = in_features, out_features
         self.raw = nn.Parameter(nn.init.orthogonal_(torch.empty(out_features, in_features)))
         self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
 
     @property
-    def gnp(self) -> bool:
-        """Whether J J^T = I is promised."""
-        return True
+    def promise(self) -> Promise:
+        return GNP
+
+    def singular_values(self) -> Float[Tensor, " values"]:
+        return singular_values(self.weight())
 
     @abstractmethod
     def weight(self) -> Float[Tensor, "out in"]:
@@ -60,7 +67,7 @@ class OrthogonalLinear(nn.Module, ABC):
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
 
 
-def refuse_growth(what: str, inputs: int, outputs: int) -> None:
+def require_no_growth(what: str, inputs: int, outputs: int) -> None:
     """Raise the error that explains why a GNP layer cannot widen."""
     if outputs > inputs:
         raise ValueError(

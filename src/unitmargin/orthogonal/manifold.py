@@ -8,23 +8,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.fourier import Spectrum, from_complex
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
 from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear, refuse_growth
+from unitmargin.orthogonal.linear import OrthogonalLinear, require_no_growth
 
 
 class ManifoldLinear(OrthogonalLinear):
     """Dense layer whose parameter is its orthogonal weight; train it with ``build_optimizers``."""
 
+    exact_in_tf32 = True
+
     def weight(self) -> Float[Tensor, "out in"]:
         return self.raw
 
-    def real_manifold_parameters(self) -> list[nn.Parameter]:
-        return [self.raw]
-
-    def complex_manifold_parameters(self) -> list[nn.Parameter]:
-        return []
+    def manifold_parameters(self) -> ManifoldParameters:
+        return ManifoldParameters(real=[self.raw])
 
 
 class ManifoldConv2d(OrthogonalConv2d):
@@ -36,7 +36,7 @@ class ManifoldConv2d(OrthogonalConv2d):
     def __init__(
         self, in_channels: int, out_channels: int, map_size: tuple[int, int], bias: bool = True
     ) -> None:
-        refuse_growth("channels", in_channels, out_channels)
+        require_no_growth("channels", in_channels, out_channels)
         super().__init__(in_channels, out_channels, map_size, bias)
         deviation = INITIAL_SCALE / in_channels**0.5
         shape = (out_channels, in_channels)
@@ -49,11 +49,8 @@ class ManifoldConv2d(OrthogonalConv2d):
     def spectrum(self) -> Spectrum:
         return Spectrum(self.real, self.pairs)
 
-    def real_manifold_parameters(self) -> list[nn.Parameter]:
-        return [self.real]
-
-    def complex_manifold_parameters(self) -> list[nn.Parameter]:
-        return [self.pairs] if self.pairs.numel() else []
+    def manifold_parameters(self) -> ManifoldParameters:
+        return ManifoldParameters([self.real], [self.pairs] if self.pairs.numel() else [])
 
 
 def manifold_conv(
@@ -72,7 +69,7 @@ def manifold_conv(
     Raises:
         ValueError: more output than input channels.
     """
-    refuse_growth("channels", in_channels, out_channels)
+    require_no_growth("channels", in_channels, out_channels)
     if max(map_size) <= kernel_size:
         return ManifoldConv2d(in_channels, out_channels, map_size, bias)
     return CayleyConv2d(in_channels, out_channels, kernel_size, map_size, bias)

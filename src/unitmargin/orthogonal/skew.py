@@ -149,7 +149,7 @@ class SkewConv2d(OrthogonalConv2d):
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
         if not self.training:
             return super().forward(x)
-        self.transform.check(x)
+        self.transform.require_map(x)
         with torch.autocast(x.device.type, enabled=False):
             blocks = self.skew_spectrum()
         missing = blocks.real.shape[-1] - self.in_channels

@@ -10,10 +10,11 @@ from jaxtyping import Float64, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, check_logits, prepare
 from unitmargin.solvers.geometry import Box
 from unitmargin.solvers.landing import land
-from unitmargin.solvers.problem import Problem, pair_margins
+from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.result import MapResult, Status
 
 Solver = Callable[..., None]
@@ -74,7 +75,7 @@ def _solve(
     with torch.no_grad():
         logits = evaluator.logits(start, wide=True)
         check_logits(evaluator, start, logits, labels)
-    margin = pair_margins(logits, labels).min(1).values
+    margin = margins(logits, labels)
     finite = torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)
     rows = (finite & (margin > 0.0)).nonzero().squeeze(1)

@@ -54,7 +54,7 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     """
     in_shape = tuple(x.shape[1:])
     if isinstance(model, FrozenNetwork):
-        model.check_input(x)
+        model.require_input(x)
         constants = model.pair_constants().to(x.device, torch.float64)
         return Evaluator(model, model.in_float64(), model.dtype, constants, in_shape)
     try:

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
+from unitmargin.layers.margin import pair_margins
 from unitmargin.solvers.evaluation import Evaluator
 from unitmargin.solvers.geometry import Box, clamp, norm
 
@@ -181,14 +182,6 @@ class Problem:
         self.best_distance = best
         self.best_point[rows[won]] = points[won]
         self.best_margin[rows[won]] = margins[won]
-
-
-def pair_margins(
-    logits: Float64[Tensor, "rows classes"], labels: Int64[Tensor, " rows"]
-) -> Float64[Tensor, "rows classes"]:
-    """Logit of the label minus every logit; infinite in the label's own column."""
-    own = logits.gather(1, labels[:, None])
-    return (own - logits).scatter(1, labels[:, None], torch.inf)
 
 
 def select(

@@ -1,7 +1,9 @@
 """Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
 
+from unitmargin.foundation.choice import require_choice
 from unitmargin.frozen import save
-from unitmargin.models.freezing import DTYPES, HEAD_FACTS, freeze
+from unitmargin.layers.promises import GNP
+from unitmargin.models.freezing import DTYPES, freeze
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.training.checkpoint import read_weights
@@ -10,19 +12,15 @@ from unitmargin.training.checkpoint import read_weights
 def freeze_run(folder: RunFolder) -> str:
     """Freeze the trained weights of a run folder into its model file."""
     recipe = folder.recipe()
-    if recipe.dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {recipe.dtype!r}")
+    require_choice("dtype", recipe.dtype, DTYPES)
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
     origin = read_weights(folder.require(folder.weights_file, "train RECIPE"), model)
     frozen = freeze(model, DTYPES[recipe.dtype], dataset.classes)
     frozen.facts |= origin
     save(frozen, folder.model_file)
-    facts = frozen.facts
-    head = HEAD_FACTS[facts["head"]]
-    name = head.replace("upd", "UPD").replace("_", " ")
+    head = frozen.head_promise
     return (
-        f"freeze: orthogonality error {facts['orthogonality_error']:.1e}, {name} "
-        f"{facts[head]:.1e}, {len(frozen.layers)} layers "
-        f"-> {folder.model_file}"
+        f"freeze: {GNP.title} {frozen.facts[GNP.fact]:.1e}, {head.title} "
+        f"{frozen.facts[head.fact]:.1e}, {len(frozen.layers)} layers -> {folder.model_file}"
     )

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import torch
 
 from unitmargin.auditing.audit import Audit, audit
-from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE, UPD_TOLERANCE
-from unitmargin.auditing.rows import HEAD_CHECKS, LIPSCHITZ_TOLERANCE, ORTHOGONALITY_TOLERANCE
+from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
@@ -19,6 +18,7 @@ from unitmargin.foundation.files import write_json
 from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD
 from unitmargin.runs.certificates import RADIUS_AGREEMENT
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.provenance import provenance
@@ -74,8 +74,8 @@ def verify(
     wide = frozen.in_float64()
     figures = audit(wide, inputs.double())
     checks = [
-        _at_most("orthogonality", figures.orthogonality_error, ORTHOGONALITY_TOLERANCE),
-        _at_most(HEAD_CHECKS[figures.head], figures.head_error, UPD_TOLERANCE),
+        _at_most(GNP.finding, figures.orthogonality_error, GNP.tolerance),
+        _at_most(figures.head.finding, figures.head_error, figures.head.tolerance),
     ]
     if figures.signed_distance:
         unit = _at_most("unit_gradient", figures.unit_gradient_error, UNIT_GRADIENT_TOLERANCE)
@@ -89,10 +89,11 @@ def verify(
 
 def _lower_bound_checks(figures: Audit) -> list[Check]:
     """What is left to check of a network that is 1-Lipschitz and no more."""
-    checks = [_at_most("lipschitz", figures.lipschitz_error, LIPSCHITZ_TOLERANCE)]
-    if figures.head != "upd":
-        checks.append(_skip("upd", f"the head promises {figures.head.replace('_', ' ')}"))
-    layers = sorted({row.kind for row in figures.layers if not row.gnp and row.promise != "1/std"})
+    checks = [_at_most(LIPSCHITZ.finding, figures.lipschitz_error, LIPSCHITZ.tolerance)]
+    if figures.head != UPD:
+        words = figures.head.name.replace("_", " ")
+        checks.append(_skip(UPD.finding, f"the head promises {words}"))
+    layers = sorted({row.kind for row in figures.layers if not row.gnp and row.promise != SCALING})
     reason = "not a signed distance classifier: " + (
         f"{', '.join(layers)} not GNP" if layers else "no UPD head"
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -53,12 +52,3 @@ def build_loss(name: str, margin: float, offset: float, temperature: float) -> L
     if name not in losses:
         raise ValueError(f"loss must be one of {', '.join(losses)}, got {name!r}; choose one")
     return losses[name]
-
-
-def margins(
-    logits: Float[Tensor, "batch c"], labels: Int[Tensor, " batch"]
-) -> Float[Tensor, " batch"]:
-    """``f_y - max_{k != y} f_k`` of the true labels: negative where the prediction is wrong."""
-    own = logits.gather(1, labels[:, None]).squeeze(1)
-    others = logits.scatter(1, labels[:, None], -torch.inf)
-    return own - others.max(1).values

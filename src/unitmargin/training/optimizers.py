@@ -1,10 +1,9 @@
 """Two optimisers from one call: weights on the manifold, and all others."""
 
-from typing import Any
-
 import torch
 from torch import nn
 
+from unitmargin.layers.contract import TrainableLayer
 from unitmargin.training.manifold_descent import ManifoldDescent
 
 
@@ -20,8 +19,8 @@ def build_optimizers(
     With ``sgd_momentum`` free parameters go to SGD with that momentum instead. ``weight_decay``
     times the weight is added to the gradients of free parameters.
 
-    A layer declares the latter by ``real_manifold_parameters()`` and
-    ``complex_manifold_parameters()``. The initial rate of each group is kept under ``initial_lr``.
+    A layer declares the latter by ``manifold_parameters()``. The initial rate of each group is kept
+    under ``initial_lr``.
 
     Example:
         >>> from unitmargin.models import UGNN
@@ -29,9 +28,10 @@ def build_optimizers(
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
-    layers: list[Any] = [m for m in model.modules() if hasattr(m, "real_manifold_parameters")]
-    real = [p for layer in layers for p in layer.real_manifold_parameters()]
-    paired = [p for layer in layers for p in layer.complex_manifold_parameters()]
+    layers = [module for module in model.modules() if isinstance(module, TrainableLayer)]
+    moved = [layer.manifold_parameters() for layer in layers]
+    real = [parameter for parameters in moved for parameter in parameters.real]
+    paired = [parameter for parameters in moved for parameter in parameters.paired]
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
     optimizers: list[torch.optim.Optimizer] = [

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from unitmargin.orthogonal import OrthogonalLinear
+from unitmargin.foundation.choice import require_choice
+from unitmargin.layers.contract import TrainableLayer
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
 
@@ -36,24 +37,18 @@ def training_precision(name: str, device: torch.device) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def check_precision(name: str, model: nn.Module) -> None:
+def require_precision(name: str, model: nn.Module) -> None:
     """Raise unless the model can be trained in this precision with float32 orthogonality.
 
     Raises:
         ValueError: an unknown name; or tf32 with dense weights that are computed from products in
             the forward pass, which would be rounded too.
     """
-    if name not in PRECISIONS:
+    require_choice("precision", name, PRECISIONS)
+    layers = (layer for layer in model.modules() if isinstance(layer, TrainableLayer))
+    rounded = [type(layer).__name__ for layer in layers if not layer.exact_in_tf32]
+    if name == "tf32" and rounded:
         raise ValueError(
-            f"precision must be one of {', '.join(PRECISIONS)}, got {name!r}; choose one"
-        )
-    computed = [
-        layer
-        for layer in model.modules()
-        if isinstance(layer, OrthogonalLinear) and not hasattr(layer, "real_manifold_parameters")
-    ]
-    if name == "tf32" and computed:
-        raise ValueError(
-            f'precision tf32 needs linear = "manifold", got {type(computed[0]).__name__}, whose '
-            "weight is computed from matrix products in every forward pass; use it, or bfloat16"
+            f'precision tf32 needs linear = "manifold", got {rounded[0]}, whose weight is computed '
+            "from matrix products in every forward pass; use it, or bfloat16"
         )

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from unitmargin.auditing.rows import audit_layer
+from unitmargin.auditing.rows import network_rows, orthogonality_error
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.certificate import certificate_from_logits
 from unitmargin.data import Samples, as_samples
-from unitmargin.frozen import FrozenNetwork
-from unitmargin.frozen.weighted import WeightedLayer
+from unitmargin.frozen import FixedNetwork
+from unitmargin.layers.margin import margins
 from unitmargin.models import Classifier, fixed_network
-from unitmargin.training.losses import margins
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import join_processes
 from unitmargin.training.trainer import Trainer
@@ -107,7 +106,7 @@ def train(
         loss, rate = trainer.epoch(epoch)
         network = fixed_network(model.eval())
         clean, certified = evaluate(network, test)
-        error = orthogonality_error(network)
+        error = orthogonality_error(network_rows(network))
         seconds = time.perf_counter() - started
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
@@ -131,7 +130,7 @@ def _changed(options: TrainingOptions, changes: dict[str, Any]) -> TrainingOptio
 
 
 @torch.no_grad()
-def evaluate(network: FrozenNetwork, samples: Samples) -> tuple[float, float]:
+def evaluate(network: FixedNetwork, samples: Samples) -> tuple[float, float]:
     """Clean accuracy, and the share of samples right with a radius above 36/255.
 
     Radii here divide by the row distances of the head and the constant of the input normalisation
@@ -149,10 +148,3 @@ def evaluate(network: FrozenNetwork, samples: Samples) -> tuple[float, float]:
         right += int(positive.sum())
         certified += int((positive & (radius > HEADLINE_EPSILON)).sum())
     return right / len(samples), certified / len(samples)
-
-
-def orthogonality_error(network: FrozenNetwork) -> float:
-    """Largest deviation from 1 of a singular value of any weighted layer but the head."""
-    modules = (module for layer in network.features() for module in layer.modules())
-    layers = [module for module in modules if isinstance(module, WeightedLayer)]
-    return max((audit_layer("", layer).deviation for layer in layers), default=0.0)

@@ -15,7 +15,7 @@ from unitmargin.training.checkpoint import Checkpoint, read_checkpoint, write_ch
 from unitmargin.training.losses import build_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
-from unitmargin.training.precision import check_precision, training_precision
+from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.schedules import schedule_factor
 
@@ -52,7 +52,7 @@ class Trainer:
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
         schedule_factor(options.schedule, 0.0)
-        check_precision(options.precision, model)
+        require_precision(options.precision, model)
 
     def epoch(self, epoch: int) -> tuple[float, float]:
         """One pass over the samples; mean loss and last learning rate.

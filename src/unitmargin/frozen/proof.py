@@ -1,0 +1,102 @@
+"""The proof of a network: what is derived from its stored weights, for as long as they stay."""
+
+import copy
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.frozen.canary import require_arithmetic
+from unitmargin.frozen.network import FixedNetwork
+from unitmargin.frozen.profiles import PROFILES, Profile, require_environment
+from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
+from unitmargin.layers.arithmetic import UP, gamma
+from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.contract import FixedLayer
+
+
+class Proof(NamedTuple):
+    """A network as a profile evaluates it, and the proved bounds of that evaluation."""
+
+    network: FixedNetwork
+    bounds: RoundingBounds
+
+    def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
+        """Upper bounds of the norms of the normalised inputs, in float64."""
+        wide = x.detach().double()
+        first = self.network.normalisation
+        if first is not None:
+            wide = copy.deepcopy(first).double()(wide)
+        flat = wide.flatten(1)
+        norms: Tensor = flat.norm(dim=1) * (1.0 + gamma(flat.shape[1] + 8)) * UP
+        return norms
+
+
+class Proofs:
+    """What was derived from a network, with the layers and weights it was derived from.
+
+    Compared by content: ``tensor.data``, NumPy views and other processes change a weight without
+    a trace in its version counter, and a stale constant is a false certificate.
+    """
+
+    def __init__(self, network: FixedNetwork) -> None:
+        self.source = network
+        self.kinds = kinds(network)
+        self.tensors = [tensor.detach().clone() for tensor in network.buffers()]
+        self.networks: dict[str, FixedNetwork] = {}
+        self.proofs: dict[str, Proof] = {}
+        self.constants: list[LayerConstants] = []
+        self.at_zero: list[float] = []
+
+    def up_to_date(self) -> bool:
+        """Whether the network still has these layers with these weights, on the same device."""
+        tensors = list(self.source.buffers())
+        return (
+            kinds(self.source) == self.kinds
+            and len(tensors) == len(self.tensors)
+            and all(
+                mine.dtype == other.dtype
+                and mine.device == other.device
+                and torch.equal(mine, other)
+                for mine, other in zip(self.tensors, tensors, strict=True)
+            )
+        )
+
+    def deployed(self, profile: Profile) -> FixedNetwork:
+        """The same stored weights as the profile evaluates them."""
+        if profile.name not in self.networks:
+            self.networks[profile.name] = profile.deploy(self.source)
+        return self.networks[profile.name]
+
+    def proof(self, profile: Profile) -> Proof:
+        """The bounds of that evaluation, proved once; see :meth:`FrozenNetwork.proof`."""
+        require_environment(profile, self.source.device)
+        if profile.name not in self.proofs:
+            require_arithmetic(profile, self.source.device)
+            if not self.constants:
+                layers = [*self.source.features(), self.source.head]
+                self.constants = [layer.constants() for layer in layers]
+                self.at_zero = self._norms_at_zero()
+            network = self.deployed(profile)
+            bounds = rounding_bounds(network, self.constants, profile, self.at_zero)
+            self.proofs[profile.name] = Proof(network, bounds)
+        return self.proofs[profile.name]
+
+    def _norms_at_zero(self) -> list[float]:
+        """Upper bounds of the norms of the exact activations at a normalised input of zero: of
+        those computed in float64, plus their own rounding errors."""
+        wide = self.deployed(PROFILES["float64"])
+        rows = rounding_bounds(wide, self.constants, PROFILES["float64"]).layers
+        z = torch.zeros(1, *wide.in_shape, dtype=torch.float64, device=wide.device)
+        norms = []
+        for layer, row in zip(wide.features(), rows, strict=False):
+            z = z if layer.normalises else layer(z)
+            norms.append((float(z.norm()) * (1.0 + gamma(z.numel() + 2)) + row.total.at(0.0)) * UP)
+        return norms
+
+
+def kinds(network: FixedNetwork) -> list[tuple[type[FixedLayer], dict[str, Any]]]:
+    """Type and configuration of all layers, those of branches included."""
+    layers = (layer for layer in network.modules() if isinstance(layer, FixedLayer))
+    return [(type(layer), layer.configuration()) for layer in layers]
