@@ -23,6 +23,10 @@ USELESS = 1e-6
 EXACT_LAYERS = [Abs(), MaxMin(), OPLU(), GroupSort(4), MaxPool(2), PixelUnshuffle(2), Flatten()]
 
 
+def input_norms(network: FrozenNetwork, x: Tensor) -> Tensor:
+    return network.proof(PROFILES["float64"]).input_norms(x)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("layer", EXACT_LAYERS, ids=lambda layer: type(layer).__name__)
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
@@ -56,7 +60,7 @@ def pair_errors(network: FrozenNetwork, profile: Profile, x: Tensor) -> Tensor:
     exact = network.in_float64()(x.double())
     error = computed - exact
     differences = (error[:, :, None] - error[:, None, :]).abs()
-    norms = network.proof(PROFILES["float64"]).input_norms(x)[:, None, None]
+    norms = input_norms(network, x)[:, None, None]
     allowed = bounds.alpha + bounds.beta * norms
     ratios: Tensor = (differences / allowed).flatten(1).max(1).values
     return ratios
@@ -110,9 +114,7 @@ def test_t4_the_order_of_summation_is_covered() -> None:
             computed = computed + terms[:, index]
         error = (computed + bias).double() - exact
         pairs = (error[:, None] - error[None, :]).abs()
-        allowed = bounds.alpha + bounds.beta * float(
-            network.proof(PROFILES["float64"]).input_norms(x[None])[0]
-        )
+        allowed = bounds.alpha + bounds.beta * float(input_norms(network, x[None])[0])
         assert bool((pairs <= allowed).all())
 
 
@@ -128,10 +130,7 @@ def test_t4_one_dot_product_reaches_a_good_share_of_its_bound() -> None:
     for value in x[0]:
         total = total + value
     lost = abs(float(total) - math.fsum(x[0].tolist()))
-    allowed = float(
-        bounds.alpha[0, 1]
-        + bounds.beta[0, 1] * network.proof(PROFILES["float64"]).input_norms(x)[0]
-    )
+    allowed = float(bounds.alpha[0, 1] + bounds.beta[0, 1] * input_norms(network, x)[0])
     assert lost == terms - 1
     assert 0.1 * allowed / terms**0.5 <= lost <= allowed
 
@@ -148,11 +147,7 @@ def test_t15_a_large_bias_of_the_head_is_paid_for() -> None:
     assert worst.max() < 1
     bounds = network.proof(find_profile("float32")).bounds
     # The part without the bias is exceeded by the same errors.
-    share = float(
-        bounds.beta[0, 1]
-        * network.proof(PROFILES["float64"]).input_norms(x).max()
-        / bounds.alpha[0, 1]
-    )
+    share = float(bounds.beta[0, 1] * input_norms(network, x).max() / bounds.alpha[0, 1])
     assert worst.max() > 100 * share
 
 
@@ -164,11 +159,7 @@ def test_t15_a_large_hidden_bias_is_paid_for() -> None:
     worst = pair_errors(network, find_profile("float32"), x)
     assert worst.max() < 1
     bounds = network.proof(find_profile("float32")).bounds
-    share = float(
-        bounds.beta[0, 1]
-        * network.proof(PROFILES["float64"]).input_norms(x).max()
-        / bounds.alpha[0, 1]
-    )
+    share = float(bounds.beta[0, 1] * input_norms(network, x).max() / bounds.alpha[0, 1])
     assert worst.max() > 100 * share
 
 
@@ -227,7 +218,7 @@ def test_a_layer_that_states_no_rounding_is_refused() -> None:
 def test_a_normalisation_behind_another_layer_is_refused() -> None:
     layer = Normalize(torch.zeros(2), torch.ones(2))
     network = FrozenNetwork([Flatten(), layer, Dense(torch.eye(2), torch.zeros(2))], (2,))
-    with pytest.raises(ValueError, match="must be the first layer, got one at position 1"):
+    with pytest.raises(ValueError, match="must be the first layer of its network"):
         certify(network, torch.zeros(1, 2))
 
 
@@ -270,7 +261,7 @@ def test_norms_cover_the_activations(key: str, name: str) -> None:
     network, profile = NETWORKS[key], find_profile(name)
     bounds = network.proof(profile).bounds
     z = torch.randn(200, *network.in_shape).to(profile.dtype)
-    norms = network.proof(PROFILES["float64"]).input_norms(z)
+    norms = input_norms(network, z)
     for layer, row in zip(network.deployed(profile).layers[:-1], bounds.layers, strict=False):
         z = layer(z)
         allowed = row.output.constant + row.output.slope * norms

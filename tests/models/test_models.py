@@ -5,13 +5,31 @@ import torch
 
 from unitmargin.models import MODELS, DenseUGNN, build_model
 from unitmargin.models.classifier import build_conv, build_head, build_linear
+from unitmargin.orthogonal.cayley import CayleyConv2d
+from unitmargin.orthogonal.skew import SkewConv2d
 
 
 def test_every_model_is_built_by_name() -> None:
-    for name, kind in MODELS.items():
+    for name in MODELS:
         model = build_model(name, in_shape=[1, 16, 16], n_classes=3)
-        assert type(model) is kind
         assert (model.in_shape, model.n_classes) == ((1, 16, 16), 3)
+
+
+def test_variants_differ_by_their_settings() -> None:
+    convolutions = [
+        sum(
+            isinstance(layer, SkewConv2d)
+            for _, layer in build_model(name, (1, 8, 8), 3).named_layers()
+        )
+        for name in ("lip_convnet5", "lip_convnet10", "lip_convnet15", "lip_convnet20")
+    ]
+    assert convolutions == [3, 6, 9, 12]
+    kernels = [
+        layer.raw.shape[-1]
+        for _, layer in build_model("kw_large", (1, 8, 8), 3).named_layers()
+        if isinstance(layer, CayleyConv2d)
+    ]
+    assert kernels == [3, 1, 3, 1]
 
 
 def test_an_unknown_model_lists_the_known_ones() -> None:

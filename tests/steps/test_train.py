@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from unitmargin.auditing.rows import network_rows, orthogonality_error
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
 from unitmargin.foundation.tables import read_csv
@@ -21,7 +22,7 @@ from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
 from unitmargin.training.options import TrainingOptions
-from unitmargin.training.train import EpochRecord, TrainResult, evaluate, orthogonality_error, train
+from unitmargin.training.train import EpochRecord, TrainResult, evaluate, train
 from unitmargin.training.trainer import Trainer
 
 EPOCHS = 4
@@ -187,10 +188,10 @@ def test_accuracies_are_counted_from_the_margins() -> None:
 
 def test_the_orthogonality_error_is_the_worst_layer() -> None:
     model = build_model("dense_ugnn", (6,), 3, linear="manifold")
-    assert orthogonality_error(fixed_network(model)) <= 1e-6
+    assert orthogonality_error(network_rows(fixed_network(model))) <= 1e-6
     with torch.no_grad():
         model.features[3].raw[0] *= 1.25
-    assert orthogonality_error(fixed_network(model)) == pytest.approx(0.25, abs=1e-6)
+    assert orthogonality_error(network_rows(fixed_network(model))) == pytest.approx(0.25, abs=1e-6)
 
 
 def test_it_prints_one_line_an_epoch_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,16 @@ import pytest
 import torch
 from exact import EXACT, unit_affine
 
+from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.certificates.tightness import describe, search_boundary
 from unitmargin.data import Samples
 from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
-from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.frozen.proof import Proof
 from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.promises import GNP, HEAD_PROMISES, ISOMETRY, LIPSCHITZ
 from unitmargin.models import build_model
 from unitmargin.models.freezing import freeze
 from unitmargin.runs.folder import RunError, RunFolder
@@ -79,13 +81,14 @@ def test_a_frozen_network_keeps_every_promise(dtype: torch.dtype) -> None:
 
 def scale_constants(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     """Make every Lipschitz constant wrong by a factor, wherever it is asked for."""
-    original = FrozenNetwork.rounding
+    original = FrozenNetwork.proof
 
-    def scaled(network: FrozenNetwork, profile: Profile) -> RoundingBounds:
-        bounds = original(network, profile)
-        return replace(bounds, lipschitz=factor * bounds.lipschitz)
+    def scaled(network: FrozenNetwork, profile: Profile) -> Proof:
+        proof = original(network, profile)
+        lipschitz = factor * proof.bounds.lipschitz
+        return proof._replace(bounds=replace(proof.bounds, lipschitz=lipschitz))
 
-    monkeypatch.setattr(FrozenNetwork, "rounding", scaled)
+    monkeypatch.setattr(FrozenNetwork, "proof", scaled)
 
 
 def scale_head(frozen: FrozenNetwork) -> None:
@@ -373,5 +376,6 @@ def test_missing_certificates_name_the_command(folder: RunFolder) -> None:
 
 
 def test_tolerances_are_small_against_one_per_cent() -> None:
-    bounds = (step.ORTHOGONALITY_TOLERANCE, step.UPD_TOLERANCE, step.UNIT_GRADIENT_TOLERANCE)
+    promises = (GNP, ISOMETRY, LIPSCHITZ, *HEAD_PROMISES.values())
+    bounds = (UNIT_GRADIENT_TOLERANCE, *(promise.tolerance for promise in promises))
     assert max(bounds) <= 1e-4

@@ -33,7 +33,8 @@ def gnp_error(layer: nn.Module, x: Float[Tensor, "*shape"]) -> float:
     Source: the paper, section 4, condition GNP.
 
     Example:
-        >>>         >>> gnp_error(Abs(), torch.tensor([1.0, -2.0]))
+        >>> from unitmargin.layers.activations import Abs
+        >>> gnp_error(Abs(), torch.tensor([1.0, -2.0]))
         0.0
     """
     matrix = jacobian(layer, x).double()

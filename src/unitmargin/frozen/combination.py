@@ -30,8 +30,8 @@ class ConvexCombination(FixedLayer):
     Source: Trockman, Kolter, arXiv 2104.07167 (ResNet9).
 
     Raises:
-        ValueError: t outside [0, 1] or no single number, an input normalisation; in ``forward``, a branch that changes the
-            shape of its input.
+        ValueError: t outside [0, 1] or no single number, an input normalisation in the branch; in
+            ``forward``, a branch that changes the shape of its input.
 
     Example:
         >>> import torch

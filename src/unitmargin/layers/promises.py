@@ -67,8 +67,12 @@ def _norms_from_one(weight: Tensor) -> Tensor:
 
 
 _ORTHOGONALITY = (
-    "orthogonality", "orthogonality_error", "orthogonality error", ORTHOGONALITY_TOLERANCE, _from_one
-)  # fmt: skip
+    "orthogonality",
+    "orthogonality_error",
+    "orthogonality error",
+    ORTHOGONALITY_TOLERANCE,
+    _from_one,
+)
 
 GNP = Promise("GNP", *_ORTHOGONALITY)
 """J J^T = I almost everywhere: gradients keep their norm."""

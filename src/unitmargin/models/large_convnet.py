@@ -42,10 +42,10 @@ class LargeConvNet(Classifier):
     Raises:
         ValueError: a side not divisible by 4, an unknown name.
 
-    Source: Li et al., arXiv 1911.00937, and its public code. With Cayley layers throughout and 1 x 1
-    kernels behind each PixelUnshuffle it is KWLarge, ``kw_large`` among ``MODELS``: the network of
-    the Cayley paper that follows Wong and Kolter, 2.41 M parameters (Trockman, Kolter, arXiv
-    2104.07167, and its public code).
+    Source: Li et al., arXiv 1911.00937, and its public code. With Cayley layers throughout and
+    1 x 1 kernels behind each PixelUnshuffle it is KWLarge, ``kw_large`` among ``MODELS``: the
+    network of the Cayley paper that follows Wong and Kolter, 2.41 M parameters (Trockman, Kolter,
+    arXiv 2104.07167, and its public code).
 
     Example:
         >>> import torch
