@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from unitmargin.models import MODELS, DenseUGNN, build_model
 from unitmargin.models.classifier import build_conv, build_head, build_linear
@@ -15,20 +16,15 @@ def test_every_model_is_built_by_name() -> None:
         assert (model.in_shape, model.n_classes) == ((1, 16, 16), 3)
 
 
+def layers_of(name: str, kind: type[nn.Module]) -> list[nn.Module]:
+    layers = build_model(name, (1, 8, 8), 3).named_layers()
+    return [layer for _, layer in layers if isinstance(layer, kind)]
+
+
 def test_variants_differ_by_their_settings() -> None:
-    convolutions = [
-        sum(
-            isinstance(layer, SkewConv2d)
-            for _, layer in build_model(name, (1, 8, 8), 3).named_layers()
-        )
-        for name in ("lip_convnet5", "lip_convnet10", "lip_convnet15", "lip_convnet20")
-    ]
-    assert convolutions == [3, 6, 9, 12]
-    kernels = [
-        layer.raw.shape[-1]
-        for _, layer in build_model("kw_large", (1, 8, 8), 3).named_layers()
-        if isinstance(layer, CayleyConv2d)
-    ]
+    names = ("lip_convnet5", "lip_convnet10", "lip_convnet15", "lip_convnet20")
+    assert [len(layers_of(name, SkewConv2d)) for name in names] == [3, 6, 9, 12]
+    kernels = [layer.raw.shape[-1] for layer in layers_of("kw_large", CayleyConv2d)]
     assert kernels == [3, 1, 3, 1]
 
 
