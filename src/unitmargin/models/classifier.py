@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
 from unitmargin.heads import HEADS, Head
+from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import Promise
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.orthogonal import (
     ORTHOGONAL_CONVS,
     ORTHOGONAL_LINEARS,
@@ -22,6 +24,7 @@ from unitmargin.orthogonal import (
 class Classifier(Network):
     """``head(features(normalize(x)))``; every part answers the contract of a layer.
 
+    A subclass makes the layers, the last of which has ``width`` outputs, and names the head.
     Shapes: ``(batch, *in_shape)`` to logits ``(batch, n_classes)``.
     """
 
@@ -29,16 +32,17 @@ class Classifier(Network):
         self,
         in_shape: Sequence[int],
         n_classes: int,
-        features: nn.Sequential,
-        head: Head,
+        layers: Sequence[Layer],
+        width: int,
+        head: str,
         normalize: Normalize | None,
     ) -> None:
         super().__init__()
         self.in_shape, self.n_classes = tuple(in_shape), n_classes
         channels = in_shape[0]
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
-        self.features = features
-        self.head = head
+        self.features = nn.Sequential(*layers)
+        self.head = build_head(head, width, n_classes)
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         output: Tensor = self.normalize(x)
@@ -80,6 +84,18 @@ def _walk(name: str, module: nn.Module) -> list[tuple[str, Layer]]:
 def build_head(name: str, features: int, n_classes: int) -> Head:
     """A registered head."""
     return choose("head", name, HEADS)(features, n_classes)
+
+
+def dense_layers(
+    inputs: int, hidden: Sequence[int], activation: str, linear: str
+) -> tuple[list[Layer], int]:
+    """A flattening, orthogonal dense layers of the given widths with the activation behind each,
+    and the last width."""
+    layers: list[Layer] = [Flatten()]
+    for width in hidden:
+        layers += [build_linear(linear, inputs, width), build_activation(activation, width)]
+        inputs = width
+    return layers, inputs
 
 
 def build_linear(name: str, inputs: int, outputs: int) -> OrthogonalLinear:

@@ -3,24 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from torch import nn
-
-from unitmargin.layers.activations import build_activation
-from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten
-from unitmargin.models.classifier import Classifier, build_head, build_linear
-
-
-def dense_features(
-    inputs: int, hidden: Sequence[int], activation: str, linear: str
-) -> tuple[list[Layer], int]:
-    """Orthogonal dense layers of the given widths, each followed by the activation."""
-    layers: list[Layer] = []
-    for width in hidden:
-        layers += [build_linear(linear, inputs, width), build_activation(activation, width)]
-        inputs = width
-    return layers, inputs
+from unitmargin.models.classifier import Classifier, dense_layers
 
 
 class DenseUGNN(Classifier):
@@ -58,11 +42,5 @@ class DenseUGNN(Classifier):
     ) -> None:
         flat = math.prod(in_shape)
         widths = (flat, flat) if hidden is None else hidden
-        dense, last = dense_features(flat, widths, activation, linear)
-        super().__init__(
-            tuple(in_shape),
-            n_classes,
-            nn.Sequential(Flatten(), *dense),
-            build_head(head, last, n_classes),
-            normalize,
-        )
+        dense, last = dense_layers(flat, widths, activation, linear)
+        super().__init__(in_shape, n_classes, dense, last, head, normalize)

@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from torch import nn
-
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv, build_head
-from unitmargin.models.dense_ugnn import dense_features
+from unitmargin.layers.rearrangement import PixelUnshuffle
+from unitmargin.models.classifier import Classifier, build_conv, dense_layers
 from unitmargin.models.shapes import image_shape_multiple
 
 HIDDEN = (512, 512)
@@ -82,11 +79,5 @@ class LargeConvNet(Classifier):
             channels = outputs
         flat = channels * height * rows
         widths = tuple(min(size, flat) for size in HIDDEN) if hidden is None else hidden
-        dense, last = dense_features(flat, widths, activation, linear)
-        super().__init__(
-            (in_shape[0], in_shape[1], in_shape[2]),
-            n_classes,
-            nn.Sequential(*layers, Flatten(), *dense),
-            build_head(head, last, n_classes),
-            normalize,
-        )
+        dense, last = dense_layers(flat, widths, activation, linear)
+        super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)

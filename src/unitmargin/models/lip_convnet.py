@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-from torch import nn
-
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv, build_head
+from unitmargin.models.classifier import Classifier, build_conv
 from unitmargin.models.shapes import image_shape, largest_depth
 
 BLOCKS = 5
@@ -82,10 +80,5 @@ class LipConvNet(Classifier):
                 build_activation(activation, outputs),
             ]
             channels = outputs
-        super().__init__(
-            (in_shape[0], in_shape[1], in_shape[2]),
-            n_classes,
-            nn.Sequential(*layers, Flatten()),
-            build_head(head, channels * height * columns, n_classes),
-            normalize,
-        )
+        width = channels * height * columns
+        super().__init__(in_shape, n_classes, [*layers, Flatten()], width, head, normalize)

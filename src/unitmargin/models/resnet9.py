@@ -2,15 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from torch import nn
-
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten
-from unitmargin.models.classifier import Classifier, build_conv, build_head
-from unitmargin.models.dense_ugnn import dense_features
+from unitmargin.models.classifier import Classifier, build_conv, dense_layers
 from unitmargin.models.residual import ConvexResidual
 from unitmargin.models.shapes import image_shape_multiple
 
@@ -73,14 +69,8 @@ class ResNet9(Classifier):
         layers = stages(block, channels, width)
         flat = 8 * width * (height // 16) * (columns // 16)
         widths = (min(HIDDEN, flat),) if hidden is None else hidden
-        dense, last = dense_features(flat, widths, activation, linear)
-        super().__init__(
-            (in_shape[0], in_shape[1], in_shape[2]),
-            n_classes,
-            nn.Sequential(*layers, Flatten(), *dense),
-            build_head(head, last, n_classes),
-            normalize,
-        )
+        dense, last = dense_layers(flat, widths, activation, linear)
+        super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
 
 
 def stages(block: Callable[[int, int, int], list[Layer]], channels: int, width: int) -> list[Layer]:

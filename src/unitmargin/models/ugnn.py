@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from torch import nn
-
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv, build_head
-from unitmargin.models.dense_ugnn import dense_features
+from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle
+from unitmargin.models.classifier import Classifier, build_conv, dense_layers
 from unitmargin.models.shapes import image_shape, largest_depth
 
 PAPER_DEPTH = 5
@@ -80,11 +77,5 @@ class UGNN(Classifier):
             channels, height, width = 4 * channels, height // 2, width // 2
         flat = channels * height * width
         widths = tuple(min(size, flat) for size in PAPER_HIDDEN) if hidden is None else hidden
-        dense, last = dense_features(flat, widths, activation, linear)
-        super().__init__(
-            (in_shape[0], in_shape[1], in_shape[2]),
-            n_classes,
-            nn.Sequential(*layers, Flatten(), *dense),
-            build_head(head, last, n_classes),
-            normalize,
-        )
+        dense, last = dense_layers(flat, widths, activation, linear)
+        super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
