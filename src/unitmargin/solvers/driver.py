@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from unitmargin.solvers.evaluation import Evaluator, check_logits, prepare
+from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
 from unitmargin.solvers.geometry import Box
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem, pair_margins
@@ -32,8 +32,8 @@ def search(
     options: Mapping[str, Any],
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
-    box = check_arguments(model, x, labels, box, refinements, batch_size)
-    check_options(solver, options)
+    box = require_arguments(model, x, labels, box, refinements, batch_size)
+    require_options(solver, options)
     with (
         torch.inference_mode(False),
         torch.autocast(x.device.type, enabled=False),
@@ -73,7 +73,7 @@ def _solve(
     """One batch: settle what needs no search, search the rest, confirm in float64."""
     with torch.no_grad():
         logits = evaluator.logits(start, wide=True)
-        check_logits(evaluator, start, logits, labels)
+        require_logits(evaluator, start, logits, labels)
     margin = pair_margins(logits, labels).min(1).values
     finite = torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)
@@ -106,7 +106,7 @@ def _verdict(
     return MapResult(point, distance, status, n_forward, n_backward)
 
 
-def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
+def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
     """Raise unless the solver takes every option, and every number is a possible one.
 
     Raises:
@@ -129,7 +129,7 @@ def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
             )
 
 
-def check_arguments(
+def require_arguments(
     model: nn.Module,
     x: Tensor,
     labels: Tensor,
@@ -147,7 +147,7 @@ def check_arguments(
             f"model must be a torch.nn.Module, got {type(model).__name__}; wrap the function in a "
             "module"
         )
-    check_samples(x, labels)
+    require_samples(x, labels)
     if refinements < 0 or batch_size < 1:
         raise ValueError(
             f"refinements must be >= 0 and batch_size >= 1, got {refinements} and {batch_size}; "
@@ -159,10 +159,10 @@ def check_arguments(
             f"x must be on the model's device, got {x.device} and {min(map(str, devices))}; move "
             "one of them"
         )
-    return None if box is None else check_box(box, x)
+    return None if box is None else require_box(box, x)
 
 
-def check_samples(x: Tensor, labels: Tensor) -> None:
+def require_samples(x: Tensor, labels: Tensor) -> None:
     """Raise unless x is a finite floating-point batch and labels are its classes."""
     if not x.is_floating_point() or x.ndim < 2:
         raise ValueError(
@@ -183,7 +183,7 @@ def check_samples(x: Tensor, labels: Tensor) -> None:
         )
 
 
-def check_box(box: Box, x: Tensor) -> Box:
+def require_box(box: Box, x: Tensor) -> Box:
     """The box as two floats, or an error that names the smallest and largest entry of x."""
     low, high = float(box[0]), float(box[1])
     if not low < high:

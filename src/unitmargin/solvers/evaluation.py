@@ -76,7 +76,7 @@ def _precision(model: nn.Module, default: torch.dtype) -> torch.dtype:
     return default
 
 
-def check_logits(
+def require_logits(
     evaluator: Evaluator,
     points: Float64[Tensor, "rows features"],
     logits: Tensor,
