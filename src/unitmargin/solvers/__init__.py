@@ -1,8 +1,8 @@
 """Family: ways to compute the minimal adversarial perturbation (the paper's problem MAP).
 
 A new solver is one file with a function ``solver(problem, **options)`` and one line here. It only
-decides where the classifier is evaluated: :class:`Problem` keeps the best point, and checks, counts
-and the final float64 confirmation are shared.
+decides where the classifier is evaluated: :class:`Problem` keeps the best point, and what
+arguments must be, counts and the final float64 confirmation are shared.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""What happens around every solver: checks, batches, the count of calls, and the last word."""
+"""What happens around every solver: arguments, batches, the count of calls, the last word."""
 
 import inspect
 import math
@@ -51,13 +51,8 @@ def search(
                 solver, evaluator, points, labels[rows], box, refinements, bar.update, options
             )
             parts.append(part)
-    return MapResult(
-        point=torch.cat([part.point for part in parts]).reshape(start.shape),
-        distance=torch.cat([part.distance for part in parts]),
-        status=torch.cat([part.status for part in parts]),
-        n_forward=torch.cat([part.n_forward for part in parts]),
-        n_backward=torch.cat([part.n_backward for part in parts]),
-    )
+    found = {name: torch.cat([vars(part)[name] for part in parts]) for name in vars(parts[0])}
+    return MapResult(**found | {"point": found["point"].reshape(start.shape)})
 
 
 def _solve(

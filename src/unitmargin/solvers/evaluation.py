@@ -1,4 +1,4 @@
-"""The classifier under attack: evaluated in its own precision, and in float64 for the last word."""
+"""The classifier that is searched: in its own precision, and in float64 for the last word."""
 
 import copy
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ def require_logits(
     if bool((labels >= logits.shape[1]).any()):
         raise ValueError(
             f"labels must be below the {logits.shape[1]} classes of the model, got "
-            f"{int(labels.max())}; check the label encoding"
+            f"{int(labels.max())}; correct the encoding of labels"
         )
     if _are_probabilities(logits) and _are_probabilities(
         evaluator.logits(points + PROBE_SHIFT, wide=True)
