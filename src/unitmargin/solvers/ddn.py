@@ -88,12 +88,12 @@ def _evaluate(
     if loss == "margin":
         margin, gradient = problem.slope(points, problem.all_rows())
     else:
-
-        def likelihood(logits: Tensor, rows: Tensor) -> Tensor:
-            scores = torch.log_softmax(temperature * logits, dim=1)
-            return scores.gather(1, problem.labels[rows, None]).squeeze(1)
-
-        margin, _, gradient = problem.descend(points, problem.all_rows(), likelihood)
+        labels = problem.labels[:, None]
+        margin, _, gradient = problem.descend(
+            points,
+            problem.all_rows(),
+            lambda logits, _: (temperature * logits).log_softmax(1).gather(1, labels).squeeze(1),
+        )
     return column(margin <= -problem.tolerance), gradient
 
 

@@ -98,11 +98,12 @@ class Problem:
         wide: bool = False,
     ) -> tuple[Float64[Tensor, " rows"], Float64[Tensor, "rows features"]]:
         """The margin against the given classes, or against all, and its gradient."""
-
-        def objective(logits: Tensor, rows: Tensor) -> Tensor:
-            return select(pair_margins(logits, self.labels[rows]), classes)
-
-        _, value, gradient = self.descend(points, rows, objective, wide)
+        _, value, gradient = self.descend(
+            points,
+            rows,
+            lambda logits, rows: select(pair_margins(logits, self.labels[rows]), classes),
+            wide,
+        )
         return value, gradient
 
     def descend(
