@@ -9,13 +9,10 @@ CACHE_VARIABLE = "UNITMARGIN_CACHE"
 
 
 def cache_folder(cache: Path | None = None) -> Path:
-    """The cache folder, made if need be.
-
-    It is ``cache``, else the environment variable ``UNITMARGIN_CACHE``, else
-    ``~/.cache/unitmargin``.
+    """The cache folder: ``cache``, else ``$UNITMARGIN_CACHE``, else ``~/.cache/unitmargin``.
 
     Raises:
-        DataError: a folder that cannot be made or written to.
+        DataError: a folder that can neither be found nor made, or not be written to.
 
     Example:
         >>> cache_folder(Path("cache"))  # doctest: +SKIP

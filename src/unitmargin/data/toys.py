@@ -19,9 +19,9 @@ Points = Float[np.ndarray, "n 2"]
 
 
 def moons() -> Dataset:
-    """Two interleaved half circles: 1000 train and 500 test points, about in [-1, 1].
+    """Two interleaved half circles: 1000 train and 500 test points, the same in every run.
 
-    Shapes: inputs are float32 ``(n, 2)``. Guarantee: the same points in every run.
+    Shapes: inputs are float32 ``(n, 2)``, about in [-1, 1].
 
     Example:
         >>> moons().n_classes

@@ -102,11 +102,7 @@ def _verdict(
 
 
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise unless the solver takes every option, and every number is a possible one.
-
-    Raises:
-        ValueError: unknown option, a count below 1, a number that is negative or not finite.
-    """
+    """Raise for an unknown option, a count below 1, a number that is negative or not finite."""
     known = list(inspect.signature(solver).parameters)[1:]
     for name, value in options.items():
         if name not in known:
@@ -132,11 +128,7 @@ def require_arguments(
     refinements: int,
     batch_size: int,
 ) -> Box | None:
-    """Raise unless the arguments fit together; the box as two floats.
-
-    Raises:
-        ValueError: see :func:`minimal_perturbation`.
-    """
+    """The box as two floats; raises unless all arguments of :func:`search` fit together."""
     if not isinstance(model, nn.Module):
         raise ValueError(
             f"model must be a torch.nn.Module, got {type(model).__name__}; wrap the function in a "

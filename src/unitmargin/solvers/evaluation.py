@@ -82,12 +82,8 @@ def require_logits(
     logits: Tensor,
     labels: Tensor,
 ) -> None:
-    """Raise unless the float64 copy gives logits, one column a class, that fit the labels.
-
-    Raises:
-        ValueError: not a (rows, classes) float64 tensor with at least two classes, a label outside
-            it, or probabilities instead of logits.
-    """
+    """Raise unless the float64 copy gives logits ``(rows, classes)`` in float64, no probabilities,
+    of at least two classes, among them every label."""
     if logits.shape[:1] != points.shape[:1] or logits.ndim != 2 or logits.shape[1] < 2:
         raise ValueError(
             f"model must return logits of shape ({len(points)}, classes) with at least 2 classes, "
