@@ -50,7 +50,7 @@ def carlini_wagner(
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
         >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
-        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "carlini_wagner")
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "carlini_wagner", steps=200)
         >>> abs(float(found.distance) - 2**0.5) < 1e-3
         True
     """
