@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
+# Two processes of one thread each: the networks of the tests are too small for more.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: install demo check test test-nightly clean
 
@@ -22,10 +24,10 @@ check: install
 	$(BIN)/lint-imports
 
 test: install
-	$(BIN)/python -m pytest -m "not nightly" --durations=10
+	$(PYTEST) -m "not nightly" --durations=10
 
 test-nightly: install
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -80,7 +80,7 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert status("verify", "runs/tiny", *options) == 0
     assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
     assert status("verify", "runs/tiny", "--solvers", "none") == 2
-    assert "choose among them" in capsys.readouterr().err
+    assert "solver must be one of sphere_tracing, " in capsys.readouterr().err
     assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2
     assert "OPTION among steps, decay, first_step" in capsys.readouterr().err
     assert status("reproduce", "tightness", "--runs", "runs/tiny") == 0

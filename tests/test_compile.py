@@ -14,8 +14,8 @@ import torch
 from unitmargin.models import build_model
 
 for conv, linear in (("manifold", "manifold"), ("cayley", "bjorck")):
-    model = build_model("ugnn", (1, 16, 16), 3, conv=conv, linear=linear)
-    x = torch.rand(4, 1, 16, 16)
+    model = build_model("ugnn", (1, 8, 8), 3, conv=conv, linear=linear)
+    x = torch.rand(4, 1, 8, 8)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
     torch.testing.assert_close(compiled, model(x), rtol=0, atol=1e-5)
     compiled.sum().backward()

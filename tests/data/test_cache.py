@@ -1,10 +1,10 @@
-"""The cache folder: where it lies, and files in it that appear whole or not at all."""
+"""The cache folder: where it lies, and what cannot be one."""
 
 from pathlib import Path
 
 import pytest
 
-from unitmargin.data.cache import cache_folder, written_aside
+from unitmargin.data.cache import cache_folder
 from unitmargin.data.files import DataError
 
 
@@ -24,28 +24,3 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DataError, match=r"cache: must be a folder .*set UNITMARGIN_CACHE"):
         cache_folder(tmp_path / "file" / "cache")
-
-
-def test_a_file_appears_whole(tmp_path: Path) -> None:
-    file = tmp_path / "x.npz"
-    with written_aside(file) as aside:
-        aside.write_bytes(b"new")
-        assert not file.exists()
-        assert aside.suffix == ".npz"
-    assert file.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_file_is_left_alone_when_writing_fails(tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    file.write_bytes(b"old")
-
-    def write() -> None:
-        with written_aside(file) as aside:
-            aside.write_bytes(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write()
-    assert file.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [file]

@@ -27,7 +27,7 @@ def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("flying", "solvers must be one or more of sphere_tracing, .*, got 'flying'; choose"),
+        ("flying", "solver must be one of sphere_tracing, .*, got 'flying'; choose"),
         ("flying:steps=3", "got 'flying'"),
         ("sphere_tracing:stps=3", "OPTION among steps, n_candidates, .*, got 'stps=3'"),
         ("closed_form:steps=3", "options of closed_form must .* among none, got 'steps=3'"),

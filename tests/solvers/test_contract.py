@@ -161,14 +161,14 @@ def test_no_distance_is_below_the_certificate(solver: str, box: tuple[float, flo
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_results_do_not_depend_on_the_batch(solver: str) -> None:
     frozen, x, labels = trained_ugnn()
-    x, labels = x[:7], labels[:7]
+    x, labels = x[:3], labels[:3]
     options = QUICK.get(solver, {})
     whole = minimal_perturbation(frozen, x, labels, solver, **options)
     split = minimal_perturbation(frozen, x, labels, solver, batch_size=2, **options)
     assert torch.equal(whole.status, split.status)
     assert torch.allclose(whole.distance, split.distance, rtol=1e-5, atol=0)
-    alone = minimal_perturbation(frozen, x[3:4], labels[3:4], solver, **options)
-    assert torch.allclose(whole.distance[3:4], alone.distance, rtol=1e-5, atol=0)
+    alone = minimal_perturbation(frozen, x[1:2], labels[1:2], solver, **options)
+    assert torch.allclose(whole.distance[1:2], alone.distance, rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

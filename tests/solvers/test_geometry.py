@@ -20,14 +20,14 @@ def test_a_ray_in_the_box_has_the_asked_length_or_ends_in_a_corner(seed: int, si
     direction = unit(torch.randn(5, size, dtype=torch.float64))
     direction[2, 0] = 0.0
     direction = unit(direction)
-    radius = 1.5 * torch.rand(5, 1, dtype=torch.float64)
-    points = ray_point(start, direction, radius, (0.0, 1.0))
+    length = 1.5 * torch.rand(5, 1, dtype=torch.float64)
+    points = ray_point(start, direction, length, (0.0, 1.0))
     assert bool(((points >= 0.0) & (points <= 1.0)).all())
     lengths = (points - start).norm(dim=1, keepdim=True)
     stopped = (points == 0.0) | (points == 1.0) | (direction == 0.0)
     for row in range(5):
-        if float((lengths - radius)[row].abs()) > ROUNDING:
-            assert float(lengths[row]) < float(radius[row])
+        if float((lengths - length)[row].abs()) > ROUNDING:
+            assert float(lengths[row]) < float(length[row])
             assert bool(stopped[row].all())
 
 

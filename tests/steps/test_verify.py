@@ -267,7 +267,7 @@ def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> Non
     ("arguments", "message"),
     [
         ((("fmn:stps=5",),), "options of fmn must be"),
-        ((("flying",),), "solvers must be one or more of sphere_tracing"),
+        ((("flying",),), "solver must be one of sphere_tracing"),
         (((),), "got none; choose among them"),
         ((("deepfool",), 0), "samples must be at least 1, got 0"),
     ],

@@ -54,6 +54,14 @@ def _train(folder: Path, processes: int) -> None:
     assert output.count("train: 3 epochs") == 1
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """What two processes train without an interruption."""
+    folder = RunFolder(tmp_path_factory.mktemp("two") / "run")
+    _train(folder.path, 2)
+    return folder
+
+
 INTERRUPTED = """
 import sys
 from unitmargin.cli import main
@@ -71,8 +79,8 @@ main(sys.argv[1:])
 """
 
 
-def test_two_processes_resume_what_two_processes_began(tmp_path: Path) -> None:
-    whole, broken = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "broken")
+def test_two_processes_resume_what_two_processes_began(tmp_path: Path, two: RunFolder) -> None:
+    broken = RunFolder(tmp_path / "broken")
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)
     stopped = _start(broken.path, 2, str(script))
@@ -82,20 +90,18 @@ def test_two_processes_resume_what_two_processes_began(tmp_path: Path) -> None:
     assert broken.checkpoint_file.is_file()
     assert not broken.weights_file.exists()
     _train(broken.path, 2)
-    _train(whole.path, 2)
-    mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
+    mine, other = load_file(broken.weights_file), load_file(two.weights_file)
     assert mine.keys() == other.keys()
     assert all(torch.equal(mine[name], other[name]) for name in mine)
 
 
-def test_two_processes_train_what_one_trains(tmp_path: Path) -> None:
+def test_two_processes_train_what_one_trains(tmp_path: Path, two: RunFolder) -> None:
     x, _ = load_dataset("digits").test.batch(slice(0, 100))
-    certificates = []
-    for processes in (1, 2):
-        folder = RunFolder(tmp_path / str(processes))
-        _train(folder.path, processes)
+    one = RunFolder(tmp_path / "one")
+    _train(one.path, 1)
+    radii = []
+    for folder in (one, two):
         freeze_run(folder)
-        certificates.append(certify(folder.frozen(), x))
-    one, two = certificates
-    difference = (one.radius - two.radius).abs().max()
+        radii.append(certify(folder.frozen(), x).radius)
+    difference = (radii[0] - radii[1]).abs().max()
     assert float(difference) < RADIUS_TOLERANCE

@@ -13,6 +13,7 @@ from unitmargin.data.samples import Dataset as Dataset
 from unitmargin.data.samples import Samples as Samples
 from unitmargin.data.samples import as_samples as as_samples
 from unitmargin.data.toys import blobs, circles, moons, spirals
+from unitmargin.foundation.choice import choose
 
 Loader = Callable[[Path | None, Path | None], Dataset]
 
@@ -57,20 +58,21 @@ def load_dataset(
     limit: int | None = None,
     cache: Path | None = None,
 ) -> Dataset:
-    """Load a data set by name: one of `DATASETS`.
+    """The data set of that name in ``DATASETS``.
 
-    `path` is the file or folder of "images" and "npz", and may be given for "cifar10" and
-    "cifar100", which are downloaded otherwise. `limit` takes that many train and test samples, in a
-    fixed order. `cache` is the folder for downloads and decoded images, by default the environment
-    variable `UNITMARGIN_CACHE` or `~/.cache/unitmargin`.
+    Args:
+        path: file or folder of "images" and "npz"; "cifar10" and "cifar100" are downloaded without.
+        limit: takes that many train and test samples, in a fixed order.
+        cache: folder for downloads and decoded images, see :func:`cache_folder`.
 
-    Raises `ValueError` for an unknown name, a path that is missing or not wanted, or limit < 1; and
-    `DataError`, a `ValueError`, for a file that cannot be used.
+    Raises:
+        ValueError: an unknown name, a path that is missing or not wanted, or limit < 1.
+        DataError: a file that cannot be used.
 
-    >>> load_dataset("digits", limit=100).train.inputs.shape
-    torch.Size([100, 1, 8, 8])
+    Example:
+        >>> load_dataset("digits", limit=100).train.inputs.shape
+        torch.Size([100, 1, 8, 8])
     """
-    if name not in DATASETS:
-        raise ValueError(f"name must be one of {', '.join(DATASETS)}, got {name!r}; choose one")
-    dataset = DATASETS[name](None if path is None else Path(path).expanduser(), cache)
+    load = choose("name", name, DATASETS)
+    dataset = load(None if path is None else Path(path).expanduser(), cache)
     return dataset if limit is None else dataset.take(limit)

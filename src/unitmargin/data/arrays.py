@@ -1,4 +1,4 @@
-"""Data sets in one NumPy `.npz` file."""
+"""Data sets in one NumPy ``.npz`` file."""
 
 import zipfile
 import zlib
@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from unitmargin.data.cache import written_aside
 from unitmargin.data.files import DataError
 from unitmargin.data.samples import Dataset, Samples
+from unitmargin.foundation.files import write_aside
 
 SPLITS = ("train", "test")
 IMAGE_CHANNELS = (1, 3)
@@ -21,24 +21,28 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def npz(path: Path, name: str = "npz") -> Dataset:
-    """Load the data set of a `.npz` file.
+    """The data set of a ``.npz`` file.
 
-    The file holds `x_train` and `x_test`, of shape (n, channels, height, width) or (n, features),
-    and `y_train` and `y_test`, integers of shape (n,). Inputs of dtype uint8 get the scale 255,
-    which puts them in [0, 1]; floating inputs are rounded to float32 and used as they are. An
-    optional array `classes` names the classes; by default they are called "0", "1", ...
+    Inputs of dtype uint8 get the scale 255, which puts them in [0, 1]; floating inputs are rounded
+    to float32 and used as they are. An optional array ``classes`` names the classes; by default
+    they are called "0", "1", ...
 
-    Raises `DataError` that names the file and the array.
+    Shapes: ``x_train`` and ``x_test`` are ``(n, channels, height, width)`` or ``(n, features)``,
+    ``y_train`` and ``y_test`` integers ``(n,)``.
 
-    >>> np.savez("data.npz", x_train=x, y_train=y, x_test=x, y_test=y)  # doctest: +SKIP
-    >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
-    (1, 28, 28)
+    Raises:
+        DataError: anything else; the message names the file and the array.
+
+    Example:
+        >>> np.savez("data.npz", x_train=x, y_train=y, x_test=x, y_test=y)  # doctest: +SKIP
+        >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
+        (1, 28, 28)
     """
     return dataset_of_arrays(_read(path), name, path)
 
 
 def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
-    """Make a data set of arrays laid out as in `npz`; `path` is named in errors."""
+    """The data set of arrays laid out as in :func:`npz`; ``path`` is named in errors."""
     missing = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
     missing = [key for key in missing if key not in arrays]
     if missing:
@@ -54,8 +58,8 @@ def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
 
 
 def write_arrays(file: Path, arrays: Arrays) -> None:
-    """Write arrays to an uncompressed `.npz` file, which appears whole or not at all."""
-    with written_aside(file) as aside:
+    """Write arrays to an uncompressed ``.npz`` file, which appears whole or not at all."""
+    with write_aside(file) as aside:
         np.savez(aside, **cast(Any, arrays))
 
 
@@ -78,7 +82,7 @@ def _read(path: Path) -> Arrays:
 
 def _samples(arrays: Arrays, split: str) -> Samples:
     inputs, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
-    _check_layout(f"x_{split}", inputs.shape)
+    _require_layout(f"x_{split}", inputs.shape)
     if inputs.dtype != np.uint8 and inputs.dtype.kind != "f":
         raise ValueError(
             f"x_{split} must be uint8 or floating, got {inputs.dtype}; "
@@ -100,7 +104,7 @@ def _tensor(array: NDArray[Any]) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
-def _check_layout(key: str, shape: tuple[int, ...]) -> None:
+def _require_layout(key: str, shape: tuple[int, ...]) -> None:
     rule = f"{key} must have shape (n, channels, height, width) or (n, features), got {shape}"
     if len(shape) == 4 and shape[3] in IMAGE_CHANNELS and shape[1] not in IMAGE_CHANNELS:
         raise ValueError(f"{rule}; move the channels forward with x.transpose(0, 3, 1, 2)")

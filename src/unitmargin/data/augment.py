@@ -5,6 +5,8 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
+from unitmargin.foundation.choice import choose
+
 MODES = {"zeros": "constant", "reflect": "reflect"}
 """Names of paddings, and torch's words for them."""
 
@@ -16,25 +18,27 @@ def random_crop_flip(
     generator: torch.Generator,
     mode: str = "zeros",
 ) -> Shaped[Tensor, "batch channels height width"]:
-    """Crop every image at random out of its padded self, and mirror half of them.
+    """Every image cropped at random out of its padded self, and half of them mirrored.
 
-    `images` has shape (batch, channels, height, width), any dtype, on any device; so has the
-    result. Each image is surrounded by `padding` pixels on every side, zeros or with mode "reflect"
-    its own pixels mirrored, and cut back to its size at a place drawn evenly; with `flip` it is
+    Each image is surrounded by ``padding`` pixels on every side, zeros or with mode "reflect" its
+    own pixels mirrored, and cut back to its size at a place drawn evenly; with ``flip`` it is
     mirrored left to right with probability 1/2.
 
-    Guaranteed: the result depends on the images and on the state of `generator` alone, not on the
-    device. `generator` must be on the CPU; from there only three short index tensors travel.
+    Shapes: ``(batch, channels, height, width)`` in and out, any dtype, on any device.
+    Guarantee: the result depends on the images and on the state of ``generator`` alone, not on the
+    device. ``generator`` must be on the CPU; from there only three short index tensors travel.
 
-    Raises `ValueError` for images of another shape, negative padding or a generator elsewhere.
+    Raises:
+        ValueError: images of another shape, an unknown mode, negative padding or a generator
+            elsewhere.
 
-    >>> images = torch.arange(4.0).reshape(1, 1, 2, 2)
-    >>> random_crop_flip(images, 0, False, torch.Generator()).flatten()
-    tensor([0., 1., 2., 3.])
+    Example:
+        >>> images = torch.arange(4.0).reshape(1, 1, 2, 2)
+        >>> random_crop_flip(images, 0, False, torch.Generator()).flatten()
+        tensor([0., 1., 2., 3.])
     """
-    _check(images, padding, generator)
-    if mode not in MODES:
-        raise ValueError(f"padding must be one of {', '.join(MODES)}, got {mode!r}; choose one")
+    _require_images(images, padding, generator)
+    pad_mode = choose("padding", mode, MODES)
     batch, channels, height, width = images.shape
     rows = _starts(batch, padding, generator) + torch.arange(height)
     columns = _starts(batch, padding, generator) + torch.arange(width)
@@ -43,7 +47,7 @@ def random_crop_flip(
         columns = torch.where(mirrored, columns.flip(1), columns)
     flat = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
     flat = flat.reshape(batch, 1, height * width).to(images.device)
-    padded = pad(images, (padding, padding, padding, padding), MODES[mode]).flatten(2)
+    padded = pad(images, (padding, padding, padding, padding), pad_mode).flatten(2)
     return padded.gather(2, flat.expand(-1, channels, -1)).reshape(images.shape)
 
 
@@ -51,7 +55,7 @@ def _starts(batch: int, padding: int, generator: torch.Generator) -> Int64[Tenso
     return torch.randint(2 * padding + 1, (batch, 1), generator=generator)
 
 
-def _check(images: Tensor, padding: int, generator: torch.Generator) -> None:
+def _require_images(images: Tensor, padding: int, generator: torch.Generator) -> None:
     if images.ndim != 4:
         raise ValueError(
             f"images must have shape (batch, channels, height, width), got {tuple(images.shape)}; "

@@ -1,10 +1,7 @@
-"""The folder where downloads and decoded images are kept, and how a file gets there whole."""
+"""The folder where downloads and decoded images are kept."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 from unitmargin.data.files import DataError
 
@@ -12,13 +9,14 @@ CACHE_VARIABLE = "UNITMARGIN_CACHE"
 
 
 def cache_folder(cache: Path | None = None) -> Path:
-    """Return the cache folder, made if need be.
+    """The cache folder: ``cache``, else ``$UNITMARGIN_CACHE``, else ``~/.cache/unitmargin``.
 
-    It is `cache`, else the environment variable `UNITMARGIN_CACHE`, else `~/.cache/unitmargin`.
-    Raises `DataError` if it cannot be made or written to.
+    Raises:
+        DataError: a folder that can neither be found nor made, or not be written to.
 
-    >>> cache_folder(Path("cache"))  # doctest: +SKIP
-    PosixPath('cache')
+    Example:
+        >>> cache_folder(Path("cache"))  # doctest: +SKIP
+        PosixPath('cache')
     """
     chosen = cache or Path(os.environ.get(CACHE_VARIABLE) or "~/.cache/unitmargin")
     folder = chosen.expanduser()
@@ -29,20 +27,6 @@ def cache_folder(cache: Path | None = None) -> Path:
     if not os.access(folder, os.W_OK):
         raise DataError(_refusal(folder, "no permission to write"))
     return folder
-
-
-@contextmanager
-def written_aside(file: Path) -> Iterator[Path]:
-    """Give a path to write to, renamed to `file` when the block ends and removed if it fails.
-
-    Guaranteed: `file` is absent, old or whole, whatever happens to the process.
-    """
-    aside = file.with_name(f".{uuid4().hex}-{file.name}")
-    try:
-        yield aside
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _refusal(folder: Path, fault: OSError | str) -> str:

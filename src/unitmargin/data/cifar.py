@@ -18,7 +18,10 @@ IMAGE_BYTES = 3 * 32 * 32
 
 @dataclass(frozen=True)
 class _Release:
-    """A binary release: each record is the label bytes, the last one counts, then the image."""
+    """A binary release: each record is the label bytes, the last one counts, then the image.
+
+    ``sha256`` is that of the official archive.
+    """
 
     name: str
     url: str
@@ -30,7 +33,6 @@ class _Release:
     n_classes: int
 
 
-# The digests are those of the official archives.
 CIFAR10 = _Release(
     name="cifar10",
     url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -54,25 +56,30 @@ CIFAR100 = _Release(
 
 
 def cifar10(path: Path | None = None, cache: Path | None = None) -> Dataset:
-    """Load CIFAR-10: uint8 inputs of shape (n, 3, 32, 32) with scale 255, ten classes.
+    """CIFAR-10: ten classes of colour images of 32 x 32 pixels, in the order of the files.
 
-    `path` is the binary archive, a folder of its `.bin` files, or images laid out as in `images`.
-    Without it the official archive is downloaded to the cache folder once, and its SHA-256 is
-    checked. The order of the samples is that of the files.
+    ``path`` is the binary archive, a folder of its ``.bin`` files, or images laid out as in
+    :func:`images`. Without it the official archive is downloaded to the cache folder once, and
+    must have its SHA-256.
 
-    Raises `DataError` that names the file, if it is damaged or holds something else.
+    Shapes: inputs are uint8 ``(n, 3, 32, 32)`` with scale 255.
 
-    >>> cifar10(Path("cifar-10-binary.tar.gz")).in_shape  # doctest: +SKIP
-    (3, 32, 32)
+    Raises:
+        DataError: a file that is damaged or holds something else; the message names it.
+
+    Example:
+        >>> cifar10(Path("cifar-10-binary.tar.gz")).in_shape  # doctest: +SKIP
+        (3, 32, 32)
     """
     return _load(CIFAR10, path, cache)
 
 
 def cifar100(path: Path | None = None, cache: Path | None = None) -> Dataset:
-    """Load CIFAR-100 with its hundred fine classes; for the rest see `cifar10`.
+    """CIFAR-100 with its hundred fine classes; for the rest see :func:`cifar10`.
 
-    >>> cifar100(Path("cifar-100-binary.tar.gz")).n_classes  # doctest: +SKIP
-    100
+    Example:
+        >>> cifar100(Path("cifar-100-binary.tar.gz")).n_classes  # doctest: +SKIP
+        100
     """
     return _load(CIFAR100, path, cache)
 
@@ -93,7 +100,7 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
 
 
 def _is_binary(path: Path) -> bool:
-    """Tell the binary release from images by the first file of either kind."""
+    """Whether the first file of either kind is one of the binary release, not an image."""
     for member in members(path):
         if member.is_folder:
             continue

@@ -11,13 +11,14 @@ LARGEST_VALUE = 16.0
 
 
 def digits() -> Dataset:
-    """Load 1797 grey digits of 8 x 8 pixels in ten classes.
+    """1797 grey digits of 8 x 8 pixels in ten classes; a fifth of each class is the test set.
 
-    Inputs are uint8 of shape (n, 1, 8, 8) with scale 16, so that a batch lies in [0, 1]. A fifth of
-    each class is the test set; the split is always the same.
+    Shapes: inputs are uint8 ``(n, 1, 8, 8)`` with scale 16, so that a batch lies in [0, 1].
+    Guarantee: the split is always the same.
 
-    >>> digits().in_shape
-    (1, 8, 8)
+    Example:
+        >>> digits().in_shape
+        (1, 8, 8)
     """
     from sklearn.datasets import load_digits
 

@@ -1,31 +1,34 @@
-"""Downloads, kept in the cache folder and checked by their SHA-256."""
+"""Downloads, kept in the cache folder and recognised by their SHA-256."""
 
-import hashlib
 import urllib.request
 from pathlib import Path
 
 from tqdm import tqdm
 
-from unitmargin.data.cache import written_aside
 from unitmargin.data.files import CHUNK, DataError, fingerprint
+from unitmargin.foundation.files import write_aside
 
 TIMEOUT_SECONDS = 60
 
 
 def download(url: str, sha256: str, folder: Path) -> Path:
-    """Return the file of `url`, from `folder` if it is there already.
+    """The file of ``url``, from ``folder`` if it is there already.
 
-    Guaranteed: the file has the given SHA-256; a damaged copy is fetched again. Raises `DataError`
-    if the download fails or has another digest; nothing is left behind then.
+    Guarantee: the file has the given SHA-256; a damaged copy is fetched again.
 
-    >>> download("https://example.org/data.tar.gz", "e3b0...", Path("cache"))  # doctest: +SKIP
-    PosixPath('cache/data.tar.gz')
+    Raises:
+        DataError: the download fails or has another digest; nothing is left behind then.
+
+    Example:
+        >>> download("https://example.org/data.tar.gz", "e3b0...", Path("cache"))  # doctest: +SKIP
+        PosixPath('cache/data.tar.gz')
     """
     file = folder / url.rpartition("/")[2]
     if file.is_file() and fingerprint(file) == sha256:
         return file
-    with written_aside(file) as aside:
-        found = _fetch(url, aside)
+    with write_aside(file) as aside:
+        _fetch(url, aside)
+        found = fingerprint(aside)
         if found != sha256:
             raise DataError(
                 f"{url}: must have SHA-256 {sha256}, got {found}; "
@@ -34,8 +37,7 @@ def download(url: str, sha256: str, folder: Path) -> Path:
     return file
 
 
-def _fetch(url: str, aside: Path) -> str:
-    digest = hashlib.sha256()
+def _fetch(url: str, aside: Path) -> None:
     try:
         with (
             urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response,
@@ -45,11 +47,9 @@ def _fetch(url: str, aside: Path) -> str:
             bar.total = int(response.headers.get("Content-Length") or 0) or None
             while chunk := response.read(CHUNK):
                 target.write(chunk)
-                digest.update(chunk)
                 bar.update(len(chunk))
     except OSError as fault:
         raise DataError(
             f"{url}: the download failed: {fault}; "
             "try again, or fetch the file by other means and pass its path"
         ) from fault
-    return digest.hexdigest()

@@ -17,15 +17,20 @@ from typing import Never, TypeVar
 
 from tqdm import tqdm
 
-# First bytes of a compressed stream, and what reads it.
+from unitmargin.foundation.files import file_sha256
+
 DECOMPRESSORS: dict[bytes, Callable[[BufferedReader], BufferedIOBase]] = {
     b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
-# top folder / split / class / file: nothing below is part of a known layout.
+"""First bytes of a compressed stream, and what reads it."""
+
 MAX_DEPTH = 4
+"""Top folder / split / class / file: nothing below is part of a known layout."""
+
 CHUNK = 1 << 20
+"""Bytes read at a time."""
 
 Header = TypeVar("Header", bound=tarfile.TarInfo)
 
@@ -38,8 +43,9 @@ class DataError(ValueError):
 class Member:
     """A file or folder inside a data folder or archive.
 
-    `name` is relative to the root, with `/` between the parts. `read` returns the content of a
-    file, and must be called before the next member is asked for.
+    Attributes:
+        name: relative to the root, with ``/`` between the parts.
+        read: gives the content of a file; to be called before the next member is asked for.
     """
 
     name: str
@@ -48,17 +54,19 @@ class Member:
 
 
 def members(path: Path, progress: str | None = None) -> Iterator[Member]:
-    """Yield the regular files and folders under `path`: a folder, or a tar archive.
+    """The regular files and folders under ``path``: a folder, or a tar archive.
 
     An archive may be plain or compressed with gzip, bzip2 or xz, and is read once, in its own
     order; links and devices in it are left out. A folder is read in the order of the names, to a
-    depth of four; links are followed. With `progress` a bar of that name is shown.
+    depth of four; links are followed. With ``progress`` a bar of that name is shown.
 
-    Guaranteed: an archive that was cut short, or that ends without its end mark, raises
-    `DataError`, as do a missing path and a file that is no tar archive.
+    Raises:
+        DataError: a missing path, a file that is no tar archive, an archive that was cut short or
+            ends without its end mark.
 
-    >>> [member.name for member in members(Path("images"))]  # doctest: +SKIP
-    ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
+    Example:
+        >>> [member.name for member in members(Path("images"))]  # doctest: +SKIP
+        ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
     """
     if path.is_dir():
         yield from _folder_members(path, progress)
@@ -69,21 +77,21 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a SHA-256 that changes when the data under `path` changes.
+    """SHA-256 that changes when the data under ``path`` changes.
 
     Of an archive it digests the content, so a copy has the same one; of a folder the location and
-    the name, size and time of change of every file. Raises `DataError` if `path` is missing.
+    the name, size and time of change of every file.
+
+    Raises:
+        DataError: a missing path.
     """
-    digest = hashlib.sha256()
-    if path.is_dir():
-        digest.update(str(path.resolve()).encode())
-        for name, file in _listing(path):
-            state = file.stat()
-            digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
-        return digest.hexdigest()
-    with _explained(path), path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
+    if not path.is_dir():
+        with _explained(path):
+            return file_sha256(path)
+    digest = hashlib.sha256(str(path.resolve()).encode())
+    for name, file in _listing(path):
+        state = file.stat()
+        digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
     return digest.hexdigest()
 
 

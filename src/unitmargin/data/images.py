@@ -12,30 +12,35 @@ from unitmargin.data.cache import cache_folder
 from unitmargin.data.files import DataError, Member, fingerprint, members
 from unitmargin.data.samples import Dataset
 
-# Part of the name of a cached file: raise it when the same images give other arrays.
 CACHE_VERSION = 1
+"""Part of the name of a cached file: raise it when the same images give other arrays."""
+
 LAYOUT = "train/CLASS/image and test/CLASS/image"
 
 Pixels = UInt8[np.ndarray, "height width *channels"]
 
 
 def images(path: Path, cache: Path | None = None, name: str = "images") -> Dataset:
-    """Load images that lie as `train/CLASS/image` and `test/CLASS/image`.
+    """Images that lie as ``train/CLASS/image`` and ``test/CLASS/image``.
 
-    `path` is a folder or a tar archive (plain, gzip, bzip2 or xz), with or without one folder
-    around `train` and `test`. Classes are sorted by name, samples by class and file name. Inputs
-    are uint8 of shape (n, channels, height, width) with scale 255: one channel if every image is
-    8-bit grey, else three. Files and folders whose name begins with a dot are left out.
+    ``path`` is a folder or a tar archive (plain, gzip, bzip2 or xz), with or without one folder
+    around ``train`` and ``test``. Classes are sorted by name, samples by class and file name. Files
+    and folders whose name begins with a dot are left out.
 
-    The images are decoded once; the arrays are kept in the cache folder (see `cache_folder`), and
-    are made again when the data changes or the kept file is damaged. Nothing is extracted.
+    The images are decoded once; the arrays are kept in the cache folder (see :func:`cache_folder`),
+    and are made again when the data changes or the kept file is damaged. Nothing is extracted.
 
-    Raises `DataError` that names the file: for what is no image, an image of another size, an
-    empty class, classes that differ between train and test, a missing split, a file in the wrong
-    place, or a damaged archive.
+    Shapes: inputs are uint8 ``(n, channels, height, width)`` with scale 255; one channel if every
+    image is 8-bit grey, else three.
 
-    >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
-    ('rose', 'tulip')
+    Raises:
+        DataError: what is no image, an image of another size, an empty class, classes that differ
+            between train and test, a missing split, a file in the wrong place, or a damaged
+            archive; the message names the file.
+
+    Example:
+        >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
+        ('rose', 'tulip')
     """
     kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{fingerprint(path)}.npz"
     if kept.is_file():
@@ -101,7 +106,7 @@ def _decoded(path: Path) -> _Tree:
 
 
 def _place(path: Path, member: Member) -> _Place | None:
-    """Say where in the layout a member lies; None for what the layout does not speak of."""
+    """Where in the layout a member lies; None for what the layout does not speak of."""
     parts = member.name.split("/")
     if any(part.startswith(".") for part in parts):
         return None

@@ -8,20 +8,24 @@ from PIL import Image
 
 from unitmargin.data.files import DataError
 
-# Named, because Pillow would otherwise try decoders that start other programs.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+"""Named, because Pillow would otherwise try decoders that start other programs."""
+
 COLOUR_MODES = ("1", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
 def pixels(content: bytes, name: str) -> UInt8[np.ndarray, "height width *channels"]:
-    """Decode an image: shape (height, width) if it is grey, else (height, width, 3) in RGB.
+    """The pixels of an encoded image; only 8-bit grey without transparency counts as grey.
 
-    Only 8-bit grey without transparency counts as grey. Raises `DataError` with `name` for
-    content that is no whole image, for more than 8 bits a channel, and for transparent pixels,
-    whose colour depends on what lies behind.
+    Shapes: ``(height, width)`` if the image is grey, else ``(height, width, 3)`` in RGB.
 
-    >>> pixels(Path("cat.png").read_bytes(), "cat.png").shape  # doctest: +SKIP
-    (32, 32, 3)
+    Raises:
+        DataError: content that is no whole image, more than 8 bits a channel, or transparent
+            pixels, whose colour depends on what lies behind; the message begins with ``name``.
+
+    Example:
+        >>> pixels(Path("cat.png").read_bytes(), "cat.png").shape  # doctest: +SKIP
+        (32, 32, 3)
     """
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:

@@ -8,27 +8,30 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-# Any fixed number serves; another one would change every run made with a `limit`.
 ORDER_SEED = 20230207
+"""Any fixed number serves; another one would change every run made with a ``limit``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Inputs and labels kept as stored, and handed out in batches of float32.
 
-    `inputs` is uint8 or float32 of shape (n, \\*shape), `labels` is int64 of shape (n,), both on
-    one device. A batch holds `inputs / scale`: with `scale=255.0`, the bytes of an image become
-    pixels in [0, 1], which are the units of every radius. With `upsample=r` each pixel of a batch
-    is repeated r times in each direction: distances between images are then r times as long.
+    A batch holds ``inputs / scale``: with ``scale=255.0``, the bytes of an image become pixels in
+    [0, 1], which are the units of every radius. With ``upsample=r`` each pixel of a batch is
+    repeated r times in each direction: distances between images are then r times as long.
 
-    Guaranteed after construction: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
-    Raises `ValueError` otherwise.
+    Shapes: inputs are uint8 or float32 ``(n, *shape)``, labels int64 ``(n,)``, on one device.
+    Guarantee: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
 
-    >>> pixels = torch.tensor([[0], [255]], dtype=torch.uint8)
-    >>> samples = Samples(pixels, torch.tensor([0, 1]), scale=255.0)
-    >>> samples.batch(slice(0, 2))
-    (tensor([[0.],
-            [1.]]), tensor([0, 1]))
+    Raises:
+        ValueError: anything else.
+
+    Example:
+        >>> pixels = torch.tensor([[0], [255]], dtype=torch.uint8)
+        >>> samples = Samples(pixels, torch.tensor([0, 1]), scale=255.0)
+        >>> samples.batch(slice(0, 2))
+        (tensor([[0.],
+                [1.]]), tensor([0, 1]))
     """
 
     inputs: Tensor
@@ -37,8 +40,8 @@ class Samples:
     upsample: int = 1
 
     def __post_init__(self) -> None:
-        _check_inputs(self.inputs)
-        _check_labels(self.labels, self.inputs)
+        _require_inputs(self.inputs)
+        _require_labels(self.labels, self.inputs)
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise ValueError(
                 f"scale must be finite and > 0, got {self.scale}; "
@@ -64,10 +67,10 @@ class Samples:
     def batch(
         self, index: Tensor | slice
     ) -> tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]:
-        """Return the chosen inputs divided by the scale, in float32, and their labels.
+        """The chosen inputs divided by the scale, in float32, and their labels.
 
-        `index` is a slice, an int64 tensor of positions or a boolean mask of length n. The two
-        tensors are copies, and the same on every device to the last bit.
+        ``index`` is a slice, an int64 tensor of positions or a boolean mask of length n.
+        Guarantee: both tensors are copies, and the same on every device to the last bit.
         """
         inputs = self.inputs[index].to(torch.float32)
         # A CUDA tensor divided by a Python number is multiplied by a rounded reciprocal, which
@@ -80,11 +83,11 @@ class Samples:
         return inputs, self.labels[index].clone()
 
     def to(self, device: torch.device | str) -> "Samples":
-        """Return the same samples on `device`."""
+        """The same samples on ``device``."""
         return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
 
     def spread(self, count: int) -> Int64[Tensor, " count"]:
-        """Positions of `count` samples spread evenly, or of all if fewer.
+        """Positions of ``count`` samples spread evenly, or of all if fewer.
 
         Image folders are sorted by class; this way every class has its share.
         """
@@ -92,10 +95,13 @@ class Samples:
         return torch.linspace(0, len(self) - 1, count, dtype=torch.float64).long()
 
     def take(self, limit: int) -> "Samples":
-        """Return the first `limit` samples of a fixed shuffled order, or all of them if fewer.
+        """The first ``limit`` samples of a fixed shuffled order, or all of them if fewer.
 
-        The order depends on n alone, so `take(10)` begins `take(100)`. It is shuffled because
-        images that come in folders are sorted by class. Raises `ValueError` if `limit` < 1.
+        The order depends on n alone, so ``take(10)`` begins ``take(100)``. It is shuffled because
+        images that come in folders are sorted by class.
+
+        Raises:
+            ValueError: limit < 1.
         """
         if limit < 1:
             raise ValueError(f"limit must be >= 1, got {limit}; leave it out to use every sample")
@@ -108,12 +114,16 @@ class Samples:
 class Dataset:
     """A named data set: train samples, test samples and the names of the classes.
 
-    Guaranteed after construction: inputs of one shape, at least two classes with different names,
-    every label below the number of classes. Raises `ValueError` otherwise.
+    Guarantee: inputs of one shape, at least two classes with different names, every label below the
+    number of classes.
 
-    >>> samples = Samples(torch.zeros(2, 3), torch.tensor([0, 1]))
-    >>> Dataset("tiny", samples, samples, ("no", "yes")).n_classes
-    2
+    Raises:
+        ValueError: anything else.
+
+    Example:
+        >>> samples = Samples(torch.zeros(2, 3), torch.tensor([0, 1]))
+        >>> Dataset("tiny", samples, samples, ("no", "yes")).n_classes
+        2
     """
 
     name: str
@@ -151,24 +161,27 @@ class Dataset:
         return len(self.classes)
 
     def upsampled(self, factor: int) -> "Dataset":
-        """Return the data set with every pixel repeated; see `Samples`."""
+        """The data set with every pixel repeated; see :class:`Samples`."""
         train, test = (replace(part, upsample=factor) for part in (self.train, self.test))
         return replace(self, train=train, test=test)
 
     def take(self, limit: int) -> "Dataset":
-        """Return at most `limit` train and `limit` test samples, as `Samples.take` does."""
+        """At most ``limit`` train and ``limit`` test samples; see :meth:`Samples.take`."""
         return replace(self, train=self.train.take(limit), test=self.test.take(limit))
 
 
 def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
-    """Return `data` as samples, given samples or a pair (inputs, labels) of tensors.
+    """Samples as they are, or made of a pair (inputs, labels) of tensors.
 
     In a pair the inputs are of any floating dtype and are rounded to float32, the labels are of
-    any integer dtype; the scale is 1. Raises `ValueError` for other dtypes, and what `Samples`
-    raises.
+    any integer dtype; the scale is 1.
 
-    >>> len(as_samples((torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1]))))
-    2
+    Raises:
+        ValueError: other dtypes, and what :class:`Samples` refuses.
+
+    Example:
+        >>> len(as_samples((torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1]))))
+        2
     """
     if isinstance(data, Samples):
         return data
@@ -186,7 +199,7 @@ def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
     return Samples(inputs.to(torch.float32), labels.to(torch.int64))
 
 
-def _check_inputs(inputs: Tensor) -> None:
+def _require_inputs(inputs: Tensor) -> None:
     if inputs.dtype not in (torch.uint8, torch.float32):
         raise ValueError(
             f"inputs must be uint8 or float32, got {inputs.dtype}; convert with inputs.float()"
@@ -203,7 +216,7 @@ def _check_inputs(inputs: Tensor) -> None:
         )
 
 
-def _check_labels(labels: Tensor, inputs: Tensor) -> None:
+def _require_labels(labels: Tensor, inputs: Tensor) -> None:
     if labels.dtype != torch.int64 or labels.shape != inputs.shape[:1]:
         raise ValueError(
             f"labels must be int64 of shape ({len(inputs)},), one for each input, got "

@@ -19,39 +19,43 @@ Points = Float[np.ndarray, "n 2"]
 
 
 def moons() -> Dataset:
-    """Two interleaved half circles: float32 inputs of shape (n, 2), about in [-1, 1].
+    """Two interleaved half circles: 1000 train and 500 test points, the same in every run.
 
-    1000 train and 500 test points, the same in every run; so are those of the other toy sets.
+    Shapes: inputs are float32 ``(n, 2)``, about in [-1, 1].
 
-    >>> moons().n_classes
-    2
+    Example:
+        >>> moons().n_classes
+        2
     """
     return _dataset("moons", _moon, 2)
 
 
 def circles() -> Dataset:
-    """A circle inside another: float32 inputs of shape (n, 2), about in [-1, 1].
+    """A circle inside another; for the rest see :func:`moons`.
 
-    >>> len(circles().train)
-    1000
+    Example:
+        >>> len(circles().train)
+        1000
     """
     return _dataset("circles", _circle, 2)
 
 
 def blobs() -> Dataset:
-    """Three round clouds of points: float32 inputs of shape (n, 2), about in [-1, 1].
+    """Three round clouds of points; for the rest see :func:`moons`.
 
-    >>> blobs().n_classes
-    3
+    Example:
+        >>> blobs().n_classes
+        3
     """
     return _dataset("blobs", _blob, 3)
 
 
 def spirals() -> Dataset:
-    """Two arms that wind around each other: float32 inputs of shape (n, 2), about in [-1, 1].
+    """Two arms that wind around each other; for the rest see :func:`moons`.
 
-    >>> spirals().in_shape
-    (2,)
+    Example:
+        >>> spirals().in_shape
+        (2,)
     """
     return _dataset("spirals", _spiral, 2)
 

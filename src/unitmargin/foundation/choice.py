@@ -23,7 +23,7 @@ def choose(what: str, name: str, registry: Mapping[str, Entry]) -> Entry:
 
 def require_choice(what: str, name: object, names: Collection[str]) -> None:
     """Raise unless the name is one of ``names``; see :func:`choose`."""
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise ValueError(
             f"{what} must be one of {', '.join(names)}, got {name!r}; {advice(name, names)}"
         )

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 from uuid import uuid4
 
 
@@ -46,12 +47,18 @@ def read_json(path: Path) -> Any:
     Raises:
         ValueError: no JSON, a number that is not finite, or a key that occurs twice.
     """
-    text = path.read_text(encoding="utf-8")
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    return parse_json(path.read_text(encoding="utf-8"))
 
 
-def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON number")
+def parse_json(text: str) -> Any:
+    """The content of strict JSON; see :func:`read_json`."""
+    return json.loads(text, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_unique)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no finite JSON number")
+    return number
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

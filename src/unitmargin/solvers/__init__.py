@@ -1,8 +1,8 @@
 """Family: ways to compute the minimal adversarial perturbation (the paper's problem MAP).
 
 A new solver is one file with a function ``solver(problem, **options)`` and one line here. It only
-decides where the classifier is evaluated: :class:`Problem` keeps the best point, and checks, counts
-and the final float64 confirmation are shared.
+decides where the classifier is evaluated: :class:`Problem` keeps the best point, and what
+arguments must be, counts and the final float64 confirmation are shared.
 """
 
 from functools import partial
@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from unitmargin.foundation.choice import choose
 from unitmargin.solvers.alma import alma
 from unitmargin.solvers.best_of import best_of as best_of
 from unitmargin.solvers.carlini_wagner import carlini_wagner
@@ -91,8 +92,5 @@ def minimal_perturbation(
         >>> print(f"{abs(float(found.distance) - 2**0.5) < 1e-8}, {Status(int(found.status)).name}")
         True, FOUND
     """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}; choose one")
-    return search(
-        SOLVERS[solver], model, x, labels, box, refinements, batch_size, progress, options
-    )
+    chosen = choose("solver", solver, SOLVERS)
+    return search(chosen, model, x, labels, box, refinements, batch_size, progress, options)

@@ -12,10 +12,10 @@ FLOOR = 1e-8
 
 
 class Adam:
-    """Running averages of gradients of the given shape; every row has made the same steps."""
+    """Running averages of gradients of one shape; every row has made the same steps."""
 
-    def __init__(self, shape: Float64[Tensor, "rows features"]) -> None:
-        self.first, self.second = torch.zeros_like(shape), torch.zeros_like(shape)
+    def __init__(self, like: Float64[Tensor, "rows features"]) -> None:
+        self.first, self.second = torch.zeros_like(like), torch.zeros_like(like)
         self.steps = 0
 
     def step(

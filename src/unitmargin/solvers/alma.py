@@ -11,7 +11,7 @@ from unitmargin.solvers.rays import rank_classes
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-6, 1e12
 """Published bounds of the multiplier."""
 
-CHECK_EVERY, PENALTY_GROWTH, PROGRESS = 10, 1.2, 0.95
+REVIEW_EVERY, PENALTY_GROWTH, PROGRESS = 10, 1.2, 0.95
 """Published rule: after so many steps without a crossing and without this much progress, the
 penalty parameter grows by the factor."""
 
@@ -56,7 +56,7 @@ def alma(
     whole, scale = column(margin), linear_distance(margin, gradient)
     move, drift = torch.zeros_like(start), torch.zeros_like(start)
     multiplier, penalty, square = torch.ones_like(whole), torch.ones_like(whole), whole * 0.0
-    checked, crossed = torch.ones_like(whole), torch.zeros_like(whole, dtype=torch.bool)
+    reviewed, crossed = torch.ones_like(whole), torch.zeros_like(whole, dtype=torch.bool)
     for step in range(steps):
         if step > 0:
             margin, gradient = problem.slope(start + move, rows, first.classes[:, 0])
@@ -65,10 +65,10 @@ def alma(
         pull = penalty_slope(share, multiplier, penalty)
         multiplier = torch.lerp(pull, multiplier, smoothing)
         multiplier = multiplier.clamp(SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER)
-        if step % CHECK_EVERY == CHECK_EVERY - 1:
-            stuck = ~crossed & (share > PROGRESS * checked)
+        if step % REVIEW_EVERY == REVIEW_EVERY - 1:
+            stuck = ~crossed & (share > PROGRESS * reviewed)
             penalty = torch.where(stuck, PENALTY_GROWTH * penalty, penalty)
-            checked, crossed = share, torch.zeros_like(crossed)
+            reviewed, crossed = share, torch.zeros_like(crossed)
         pull = penalty_slope(share, multiplier, penalty)
         slope = torch.where(scale > 0, 2.0 * move / scale, 0.0) + pull * gradient * scale / whole
         square = torch.lerp(norm(slope).square(), square, smoothing)

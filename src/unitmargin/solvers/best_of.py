@@ -1,7 +1,6 @@
 """The closest of several results for the same samples."""
 
 import torch
-from torch import Tensor
 
 from unitmargin.solvers.result import MapResult
 
@@ -31,16 +30,8 @@ def best_of(*results: MapResult) -> MapResult:
             f"results must belong to the same samples, got points of shapes {sorted(shapes)}; run "
             "every solver on the same batch"
         )
-    chosen = torch.stack([result.distance for result in results]).argmin(0)
+    every = {name: torch.stack([vars(one)[name] for one in results]) for name in vars(results[0])}
+    chosen = every["distance"].argmin(0)
     rows = torch.arange(len(chosen), device=chosen.device)
-
-    def pick(values: list[Tensor]) -> Tensor:
-        return torch.stack(values)[chosen, rows]
-
-    return MapResult(
-        point=pick([result.point for result in results]),
-        distance=pick([result.distance for result in results]),
-        status=pick([result.status for result in results]),
-        n_forward=torch.stack([result.n_forward for result in results]).sum(0),
-        n_backward=torch.stack([result.n_backward for result in results]).sum(0),
-    )
+    calls = {name: every[name].sum(0) for name in ("n_forward", "n_backward")}
+    return MapResult(**{name: values[chosen, rows] for name, values in every.items()} | calls)

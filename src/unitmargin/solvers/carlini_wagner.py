@@ -11,11 +11,11 @@ from unitmargin.solvers.problem import Problem
 INSIDE = 1.0 - 1e-6
 """Factor that keeps the hyperbolic arc tangent of a point on the box finite, as published."""
 
-CHECKS = 10
+REVIEWS = 10
 """Times per search that a sample whose loss has stalled may leave it, as published."""
 
 STALLED = 0.9999
-"""A loss above this share of the last checked one counts as stalled, as published."""
+"""A loss above this share of the last reviewed one counts as stalled, as published."""
 
 WEIGHT_GROWTH = 10.0
 """Factor on the weight while no search has crossed, as published."""
@@ -50,7 +50,7 @@ def carlini_wagner(
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
         >>> x, label = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
-        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "carlini_wagner")
+        >>> found = minimal_perturbation(torch.nn.Identity(), x, label, "carlini_wagner", steps=200)
         >>> abs(float(found.distance) - 2**0.5) < 1e-3
         True
     """
@@ -72,7 +72,7 @@ def _descend(
     crossed = torch.zeros_like(rows, dtype=torch.bool)
     free = _to_free(problem.start, problem.box)
     centre = _from_free(free, problem.box)[0]
-    adam, checked = Adam(free), torch.full_like(weight, torch.inf)
+    adam, reviewed = Adam(free), torch.full_like(weight, torch.inf)
     for step in range(steps):
         points, stretch = _from_free(free, problem.box)
         margin, gradient = problem.slope(points, rows)
@@ -80,9 +80,9 @@ def _descend(
         loss = (points - centre).square().sum(1) + weight[rows] * margin.clamp_min(0.0)
         pull = torch.where(column(margin > 0.0), column(weight[rows]) * gradient, 0.0)
         free = free + adam.step((2.0 * (points - centre) + pull) * stretch, rate)
-        if (step + 1) % max(steps // CHECKS, 1) == 0:
-            going = loss <= STALLED * checked
-            rows, free, centre, checked = rows[going], free[going], centre[going], loss[going]
+        if (step + 1) % max(steps // REVIEWS, 1) == 0:
+            going = loss <= STALLED * reviewed
+            rows, free, centre, reviewed = rows[going], free[going], centre[going], loss[going]
             adam.keep(going)
             if len(rows) == 0:
                 break

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unitmargin.foundation.choice import choose
 from unitmargin.solvers import SOLVERS
-from unitmargin.solvers.driver import check_options
+from unitmargin.solvers.driver import require_options
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,7 @@ def read_choice(word: str) -> Choice:
         Choice(name='ddn', options=(('loss', 'margin'), ('steps', 30)))
     """
     name, _, text = word.partition(":")
-    if name not in SOLVERS:
-        raise ValueError(
-            f"solvers must be one or more of {', '.join(SOLVERS)}, got {name!r}; choose among them"
-        )
-    own = own_options(name)
+    solver, own = choose("solver", name, SOLVERS), own_options(name)
     given: dict[str, Any] = {}
     for part in text.split(",") if ":" in word else ():
         option, _, value = part.partition("=")
@@ -45,7 +42,7 @@ def read_choice(word: str) -> Choice:
                 f"OPTION among {', '.join(own) or 'none'}, got {part!r}; correct {word!r}"
             )
         given[option] = _read_value(name, own[option], value)
-    check_options(SOLVERS[name], given)
+    require_options(solver, given)
     return Choice(
         name,
         tuple(

@@ -4,11 +4,10 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from unitmargin.foundation.choice import choose
 from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, unit
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes
-
-LOSSES = ("cross_entropy", "margin")
 
 LAST_STEP = 0.01
 """Length of the last step in units of the first, as published."""
@@ -49,10 +48,12 @@ def ddn(
     tests. ``cross_entropy`` has none: where softmax is nearly flat its gradient points away from
     the *average* of the other classes, and it exceeds the minimum by up to
     :math:`\sqrt{2 (C - 1) / C}` on a UGNN (1.34 for C = 10, 1 for C = 2).
-    Raises: ValueError for another loss, or a temperature with the margin.
     Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
     classes at the start, with the margin and without certified distances).
     Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
+
+    Raises:
+        ValueError: another loss, or a temperature with the margin.
 
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
@@ -61,11 +62,12 @@ def ddn(
         >>> abs(float(found.distance) - 2**0.5) < 1e-6
         True
     """
-    _check(loss, temperature)
+    published = choose("loss", loss, FIRST_STEPS)
+    _require_temperature(loss, temperature)
     start = problem.start
     move, radius = torch.zeros_like(start), torch.ones_like(start[:, :1])
     scale = radius
-    longest = FIRST_STEPS[loss] if first_step is None else first_step
+    longest = published if first_step is None else first_step
     for step in range(steps):
         if step == 0 and loss == "margin":
             first = rank_classes(problem, 1)
@@ -86,18 +88,16 @@ def _evaluate(
     if loss == "margin":
         margin, gradient = problem.slope(points, problem.all_rows())
     else:
-
-        def likelihood(logits: Tensor, rows: Tensor) -> Tensor:
-            scores = torch.log_softmax(temperature * logits, dim=1)
-            return scores.gather(1, problem.labels[rows, None]).squeeze(1)
-
-        margin, _, gradient = problem.descend(points, problem.all_rows(), likelihood)
+        labels = problem.labels[:, None]
+        margin, _, gradient = problem.descend(
+            points,
+            problem.all_rows(),
+            lambda logits, _: (temperature * logits).log_softmax(1).gather(1, labels).squeeze(1),
+        )
     return column(margin <= -problem.tolerance), gradient
 
 
-def _check(loss: str, temperature: float) -> None:
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}; choose one")
+def _require_temperature(loss: str, temperature: float) -> None:
     if loss == "margin" and temperature != 1.0:
         raise ValueError(
             f"temperature must be 1 with loss='margin', got {temperature}; the margin's direction "

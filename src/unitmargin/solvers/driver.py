@@ -1,4 +1,4 @@
-"""What happens around every solver: checks, batches, the count of calls, and the last word."""
+"""What happens around every solver: arguments, batches, the count of calls, the last word."""
 
 import inspect
 import math
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from unitmargin.layers.margin import margins
-from unitmargin.solvers.evaluation import Evaluator, check_logits, prepare
+from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
 from unitmargin.solvers.geometry import Box
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem
@@ -33,8 +33,8 @@ def search(
     options: Mapping[str, Any],
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
-    box = check_arguments(model, x, labels, box, refinements, batch_size)
-    check_options(solver, options)
+    box = require_arguments(model, x, labels, box, refinements, batch_size)
+    require_options(solver, options)
     with (
         torch.inference_mode(False),
         torch.autocast(x.device.type, enabled=False),
@@ -52,13 +52,8 @@ def search(
                 solver, evaluator, points, labels[rows], box, refinements, bar.update, options
             )
             parts.append(part)
-    return MapResult(
-        point=torch.cat([part.point for part in parts]).reshape(start.shape),
-        distance=torch.cat([part.distance for part in parts]),
-        status=torch.cat([part.status for part in parts]),
-        n_forward=torch.cat([part.n_forward for part in parts]),
-        n_backward=torch.cat([part.n_backward for part in parts]),
-    )
+    found = {name: torch.cat([vars(part)[name] for part in parts]) for name in vars(parts[0])}
+    return MapResult(**found | {"point": found["point"].reshape(start.shape)})
 
 
 def _solve(
@@ -74,7 +69,7 @@ def _solve(
     """One batch: settle what needs no search, search the rest, confirm in float64."""
     with torch.no_grad():
         logits = evaluator.logits(start, wide=True)
-        check_logits(evaluator, start, logits, labels)
+        require_logits(evaluator, start, logits, labels)
     margin = margins(logits, labels)
     finite = torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)
@@ -107,12 +102,8 @@ def _verdict(
     return MapResult(point, distance, status, n_forward, n_backward)
 
 
-def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise unless the solver takes every option, and every number is a possible one.
-
-    Raises:
-        ValueError: unknown option, a count below 1, a number that is negative or not finite.
-    """
+def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
+    """Raise for an unknown option, a count below 1, a number that is negative or not finite."""
     known = list(inspect.signature(solver).parameters)[1:]
     for name, value in options.items():
         if name not in known:
@@ -130,7 +121,7 @@ def check_options(solver: Solver, options: Mapping[str, Any]) -> None:
             )
 
 
-def check_arguments(
+def require_arguments(
     model: nn.Module,
     x: Tensor,
     labels: Tensor,
@@ -138,17 +129,13 @@ def check_arguments(
     refinements: int,
     batch_size: int,
 ) -> Box | None:
-    """Raise unless the arguments fit together; the box as two floats.
-
-    Raises:
-        ValueError: see :func:`minimal_perturbation`.
-    """
+    """The box as two floats; raises unless all arguments of :func:`search` fit together."""
     if not isinstance(model, nn.Module):
         raise ValueError(
             f"model must be a torch.nn.Module, got {type(model).__name__}; wrap the function in a "
             "module"
         )
-    check_samples(x, labels)
+    require_samples(x, labels)
     if refinements < 0 or batch_size < 1:
         raise ValueError(
             f"refinements must be >= 0 and batch_size >= 1, got {refinements} and {batch_size}; "
@@ -160,10 +147,10 @@ def check_arguments(
             f"x must be on the model's device, got {x.device} and {min(map(str, devices))}; move "
             "one of them"
         )
-    return None if box is None else check_box(box, x)
+    return None if box is None else require_box(box, x)
 
 
-def check_samples(x: Tensor, labels: Tensor) -> None:
+def require_samples(x: Tensor, labels: Tensor) -> None:
     """Raise unless x is a finite floating-point batch and labels are its classes."""
     if not x.is_floating_point() or x.ndim < 2:
         raise ValueError(
@@ -184,7 +171,7 @@ def check_samples(x: Tensor, labels: Tensor) -> None:
         )
 
 
-def check_box(box: Box, x: Tensor) -> Box:
+def require_box(box: Box, x: Tensor) -> Box:
     """The box as two floats, or an error that names the smallest and largest entry of x."""
     low, high = float(box[0]), float(box[1])
     if not low < high:

@@ -1,4 +1,4 @@
-"""The classifier under attack: evaluated in its own precision, and in float64 for the last word."""
+"""The classifier that is searched: in its own precision, and in float64 for the last word."""
 
 import copy
 from dataclasses import dataclass
@@ -76,18 +76,14 @@ def _precision(model: nn.Module, default: torch.dtype) -> torch.dtype:
     return default
 
 
-def check_logits(
+def require_logits(
     evaluator: Evaluator,
     points: Float64[Tensor, "rows features"],
     logits: Tensor,
     labels: Tensor,
 ) -> None:
-    """Raise unless the float64 copy gives logits, one column a class, that fit the labels.
-
-    Raises:
-        ValueError: not a (rows, classes) float64 tensor with at least two classes, a label outside
-            it, or probabilities instead of logits.
-    """
+    """Raise unless the float64 copy gives logits ``(rows, classes)`` in float64, no probabilities,
+    of at least two classes, among them every label."""
     if logits.shape[:1] != points.shape[:1] or logits.ndim != 2 or logits.shape[1] < 2:
         raise ValueError(
             f"model must return logits of shape ({len(points)}, classes) with at least 2 classes, "
@@ -101,7 +97,7 @@ def check_logits(
     if bool((labels >= logits.shape[1]).any()):
         raise ValueError(
             f"labels must be below the {logits.shape[1]} classes of the model, got "
-            f"{int(labels.max())}; check the label encoding"
+            f"{int(labels.max())}; correct the encoding of labels"
         )
     if _are_probabilities(logits) and _are_probabilities(
         evaluator.logits(points + PROBE_SHIFT, wide=True)

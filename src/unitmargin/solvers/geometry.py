@@ -37,7 +37,7 @@ def clamp(points: Float64[Tensor, "rows features"], box: Box | None) -> Tensor:
 def ray_point(
     start: Float64[Tensor, "rows features"],
     direction: Float64[Tensor, "rows features"],
-    radius: Float64[Tensor, "rows 1"],
+    length: Float64[Tensor, "rows 1"],
     box: Box | None,
 ) -> Float64[Tensor, "rows features"]:
     r"""The point :math:`p = \mathrm{clamp}(x + t u)` with :math:`\|p - x\| = r`.
@@ -46,14 +46,14 @@ def ray_point(
     far as its length r needs, or to its end in a corner of the box.
     """
     if box is None:
-        return start + radius * direction
-    return clamp(start + ray_reach(start, direction, radius, box) * direction, box)
+        return start + length * direction
+    return clamp(start + ray_reach(start, direction, length, box) * direction, box)
 
 
 def ray_reach(
     start: Float64[Tensor, "rows features"],
     direction: Float64[Tensor, "rows features"],
-    radius: Float64[Tensor, "rows 1"],
+    length: Float64[Tensor, "rows 1"],
     box: Box,
 ) -> Float64[Tensor, "rows 1"]:
     r"""The t at which the projected ray has length r; the last one where it is never that long.
@@ -73,10 +73,10 @@ def ray_reach(
     reached = torch.where(
         torch.isfinite(limits), stopped_before + limits.square() * moving, torch.inf
     )
-    piece = torch.searchsorted(reached, radius.square().contiguous())
+    piece = torch.searchsorted(reached, length.square().contiguous())
     last = (moving > 0).sum(1, keepdim=True) - 1
     inside = piece.clamp_max(start.shape[1] - 1)
-    left = radius.square() - stopped_before.gather(1, inside)
+    left = length.square() - stopped_before.gather(1, inside)
     wanted = (left.clamp_min(0.0) / moving.gather(1, inside)).sqrt()
     furthest = limits.gather(1, last.clamp_min(0))
     return torch.where(piece > last, furthest, wanted).nan_to_num(posinf=0.0)

@@ -19,7 +19,7 @@ Objective = Callable[[Tensor, Tensor], Tensor]
 
 
 class Problem:
-    """Correctly classified samples to be attacked; all points are float64 rows of ``features``.
+    """Correctly classified samples to be searched; all points are float64 rows of ``features``.
 
     Every evaluation is counted for its sample, and every evaluated point that is adversarial and
     closer than the best one so far replaces it: a solver only decides where to look. A sample may
@@ -60,17 +60,9 @@ class Problem:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
-    def n_classes(self) -> int:
-        return self.margins.shape[1]
-
     def all_rows(self) -> Int64[Tensor, " batch"]:
         """Indices of all samples."""
         return torch.arange(len(self), device=self.start.device)
-
-    def lower_bound(self) -> Float64[Tensor, " batch"]:
-        """Certified distance to the nearest boundary, 0 where no constants are known."""
-        return self.lower_bounds.min(1).values
 
     def rivals(self) -> Int64[Tensor, "batch others"]:
         """The other classes of each sample, by certified distance, then by margin at the start."""
@@ -107,11 +99,12 @@ class Problem:
         wide: bool = False,
     ) -> tuple[Float64[Tensor, " rows"], Float64[Tensor, "rows features"]]:
         """The margin against the given classes, or against all, and its gradient."""
-
-        def objective(logits: Tensor, rows: Tensor) -> Tensor:
-            return select(pair_margins(logits, self.labels[rows]), classes)
-
-        _, value, gradient = self.descend(points, rows, objective, wide)
+        _, value, gradient = self.descend(
+            points,
+            rows,
+            lambda logits, rows: select(pair_margins(logits, self.labels[rows]), classes),
+            wide,
+        )
         return value, gradient
 
     def descend(
@@ -174,8 +167,8 @@ class Problem:
     def _record(self, points: Tensor, rows: Tensor, margins: Tensor) -> None:
         points = points.detach()
         distances = norm(points - self.start[rows]).squeeze(1)
-        valid = (margins <= -self.tolerance[rows]) & torch.isfinite(distances)
-        distances = torch.where(valid, distances, torch.inf)
+        crossed = (margins <= -self.tolerance[rows]) & torch.isfinite(distances)
+        distances = torch.where(crossed, distances, torch.inf)
         best = self.best_distance.scatter_reduce(0, rows, distances, "amin")
         # Where a row occurs several times, only its closest point may win.
         won = (distances < self.best_distance[rows]) & (distances == best[rows])

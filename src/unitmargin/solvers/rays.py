@@ -60,9 +60,9 @@ def walk_out(
     problem: Problem,
     rows: Int64[Tensor, " rows"],
     direction: Float64[Tensor, "rows features"],
-    radius: Float64[Tensor, "rows 1"],
+    length: Float64[Tensor, "rows 1"],
 ) -> None:
-    """Evaluate growing radii on each ray until it meets an adversarial point.
+    """Evaluate growing lengths on each ray until it meets an adversarial point.
 
     Cost: at most 15 forward passes; a row leaves as soon as it has crossed.
     """
@@ -71,7 +71,7 @@ def walk_out(
         if len(pending) == 0:
             return
         start = problem.start[rows[pending]]
-        reach = radius[pending] * (1.0 + growth)
+        reach = length[pending] * (1.0 + growth)
         points = ray_point(start, direction[pending], reach, problem.box)
         margin = problem.margin(points, rows[pending])
         pending = pending[margin > -problem.tolerance[rows[pending]]]
@@ -107,7 +107,7 @@ class Rays:
     def floor(self, problem: Problem) -> Float64[Tensor, " rays"]:
         """Certified distance, 0 where none is known."""
         if self.classes is None:
-            return problem.lower_bound()[self.rows]
+            return problem.lower_bounds.min(1).values[self.rows]
         return problem.lower_bounds[self.rows, self.classes]
 
 

@@ -32,7 +32,7 @@ class MapResult:
         distance: l2 norm of ``point - x`` in the units of the input, float64; 0 where already
             misclassified; infinite where the search failed.
         status: a :class:`Status` a sample, int64.
-        n_forward: forward passes spent on the sample, the final check included.
+        n_forward: forward passes spent on the sample, the final confirmation included.
         n_backward: backward passes spent on the sample.
 
     Guarantee: at every point with status FOUND a float64 forward pass gave the label a margin of

@@ -20,10 +20,10 @@ from unitmargin.solvers.problem import Problem, outside_entries
 from unitmargin.solvers.rays import rank_classes, walk_out
 
 FIRST_OVERSHOOT, LAST_OVERSHOOT = 1e-3, 1e-7
-"""Relative outward move of each radius, so that a path crosses and does not only approach."""
+"""Relative outward move of each length, so that a path crosses and does not only approach."""
 
 CEILING = 1.0 - 1e-5
-"""A path stays this far below the best radius found: only an improvement is worth a call."""
+"""A path stays this far below the best length found: only an improvement is worth a call."""
 
 ALIGNED = 1e-4
 """Sine of the angle between ray and normal at which a path stops: the relative distance still to be
@@ -130,7 +130,7 @@ class _Path:
     classes: Int64[Tensor, " rows"]
     direction: Float64[Tensor, "rows features"]
     sideways: Float64[Tensor, "rows features"]
-    radius: Float64[Tensor, "rows 1"]
+    length: Float64[Tensor, "rows 1"]
     floor: Float64[Tensor, "rows 1"]
     normals: Float64[Tensor, "rows cuts features"]
     offsets: Float64[Tensor, "rows cuts"]
@@ -160,13 +160,13 @@ def _begin(
     gradient: Float64[Tensor, "rows features"],
 ) -> _Path:
     floor = column(problem.lower_bounds[rows, classes])
-    radius = torch.maximum(floor, linear_distance(margin, gradient))
+    length = torch.maximum(floor, linear_distance(margin, gradient))
     return _Path(
         rows,
         classes,
         direction=-unit(gradient),
         sideways=torch.zeros_like(gradient),
-        radius=radius,
+        length=length,
         floor=floor,
         normals=gradient[:, None],
         offsets=-column(margin),
@@ -193,17 +193,17 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
         path, move = _step_to_corner(problem, path, move, overshoot)
         overshoot *= OVERSHOOT_GROWTH
     empty = path.keep(torch.isinf(problem.best_distance[path.rows]))
-    walk_out(problem, empty.rows, empty.direction, empty.radius)
+    walk_out(problem, empty.rows, empty.direction, empty.length)
 
 
 def _turn(problem: Problem, path: _Path, turn: float, overshoot: float, memory: float) -> _Path:
-    """One evaluation, one turn and one new radius; finished rays leave.
+    """One evaluation, one turn and one new length; finished rays leave.
 
     ``memory`` is the weight of the past in the running mean; ``turn`` comes divided by the sum of
     its weights.
     """
     start = problem.start[path.rows]
-    points = ray_point(start, path.direction, path.radius, problem.box)
+    points = ray_point(start, path.direction, path.length, problem.box)
     margin, gradient = problem.slope(points, path.rows, path.classes)
     forward = linear_distance(margin, gradient)
     normal = -unit(gradient)
@@ -211,15 +211,15 @@ def _turn(problem: Problem, path: _Path, turn: float, overshoot: float, memory: 
     mean = memory * path.sideways + (1.0 - memory) * sideways
     best = column(problem.best_distance[path.rows])
     aligned = norm(sideways) <= ALIGNED
-    crossed = (best * CEILING**2 <= path.radius) & (forward >= -TOUCHING * path.radius)
+    crossed = (best * CEILING**2 <= path.length) & (forward >= -TOUCHING * path.length)
     finished = (crossed & aligned) | (best <= OPTIMAL * path.floor)
     outward = 1.0 + torch.where(aligned, min(overshoot, ALIGNED_OVERSHOOT), overshoot)
-    radius = torch.minimum((path.radius + forward) * outward, CEILING * best)
+    length = torch.minimum((path.length + forward) * outward, CEILING * best)
     turned = replace(
         path.remember(points - start, margin, gradient),
         direction=unit(path.direction + turn * _across(mean, path.direction)),
         sideways=mean,
-        radius=torch.maximum(radius, path.floor),
+        length=torch.maximum(length, path.floor),
     )
     return turned.keep(~finished.squeeze(1))
 
@@ -234,9 +234,9 @@ def _across(
 def _unclamped(problem: Problem, path: _Path) -> Float64[Tensor, "rows features"]:
     """The move whose projection to the box is the end of the ray."""
     if problem.box is None:
-        return path.radius * path.direction
+        return path.length * path.direction
     start = problem.start[path.rows]
-    return ray_reach(start, path.direction, path.radius, problem.box) * path.direction
+    return ray_reach(start, path.direction, path.length, problem.box) * path.direction
 
 
 def _step_to_corner(

@@ -1,0 +1,162 @@
+"""Files that appear whole or not at all, JSON that any reader takes, and hashes."""
+
+import hashlib
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unitmargin.foundation.files import (
+    file_sha256,
+    read_json,
+    write_aside,
+    write_json,
+    write_text,
+)
+
+
+def test_a_file_appears_whole_and_keeps_its_ending(tmp_path: Path) -> None:
+    file = tmp_path / "x.npz"
+    with write_aside(file) as aside:
+        aside.write_bytes(b"new")
+        assert not file.exists()
+        assert (aside.parent, aside.suffix) == (file.parent, ".npz")
+    assert file.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError, SystemExit])
+def test_a_file_is_left_alone_when_writing_fails(
+    tmp_path: Path, before: bytes | None, failure: type[BaseException]
+) -> None:
+    file = tmp_path / "x"
+    if before is not None:
+        file.write_bytes(before)
+
+    def write() -> None:
+        with write_aside(file) as aside:
+            aside.write_bytes(b"half")
+            raise failure
+
+    with pytest.raises(failure):
+        write()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == (
+        {} if before is None else {file: before}
+    )
+
+
+def test_a_block_that_writes_nothing_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(b"old")
+    with pytest.raises(FileNotFoundError), write_aside(file):
+        pass
+    assert file.read_bytes() == b"old"
+
+
+def test_a_process_that_is_killed_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(b"old")
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from unitmargin.foundation.files import write_aside\n"
+        "with write_aside(Path(sys.argv[1])) as aside:\n"
+        "    aside.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(file)], capture_output=True)
+    assert killed.returncode == -9, killed.stderr
+    assert file.read_bytes() == b"old"
+
+
+def test_parent_folders_are_made(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b" / "x.txt"
+    write_text(file, "ε\n")
+    assert file.read_bytes() == "ε\n".encode()
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("untouched")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert not link.is_symlink()
+    assert (link.read_text(), target.read_text()) == ("new", "untouched")
+
+
+def test_writers_of_one_file_never_share_the_file_aside(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    contents = [str(number) * 10_000 for number in range(8)]
+
+    def write(content: str) -> Path:
+        with write_aside(file) as aside:
+            assert not aside.exists()
+            for part in range(0, len(content), 1000):
+                with aside.open("a") as stream:
+                    stream.write(content[part : part + 1000])
+            return aside
+
+    with ThreadPoolExecutor(len(contents)) as pool:
+        asides = list(pool.map(write, contents))
+    assert len(set(asides)) == len(contents)
+    assert file.read_text() in contents
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
+    content = {"b": [1, 2.5, -1e-300, 1e308], "a": {"text": "ε ∞ NaN", "none": None, "yes": True}}
+    write_json(tmp_path / "x.json", content)
+    read = read_json(tmp_path / "x.json")
+    assert read == content
+    assert list(read) == ["b", "a"]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path, number: float) -> None:
+    file = tmp_path / "x.json"
+    write_json(file, {"old": 1})
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(file, {"new": [number]})
+    assert read_json(file) == {"old": 1}
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": NaN}', "NaN is no finite JSON number"),
+        ("[Infinity]", "Infinity is no finite JSON number"),
+        ("[[-Infinity]]", "-Infinity is no finite JSON number"),
+        ("1e999", "1e999 is no finite JSON number"),
+        ("-1.5e400", "-1.5e400 is no finite JSON number"),
+        ('{"a": 1, "b": 2, "a": 1}', "a key occurs twice among a, b, a"),
+        ('{"outer": {"a": 1, "a": 2}}', "a key occurs twice among a, a"),
+        ("{", "Expecting property name"),
+        ("", "Expecting value"),
+        ("{} {}", "Extra data"),
+    ],
+)
+def test_what_is_no_strict_json_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_json(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"one", bytes(range(256)) * 10_000])
+def test_the_hash_is_that_of_the_whole_content(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(content)
+    assert file_sha256(file) == hashlib.sha256(content).hexdigest()
+
+
+def test_json_holds_what_json_can(tmp_path: Path) -> None:
+    unwritable: Any = {"path": tmp_path}
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "x.json", unwritable)
+    assert list(tmp_path.iterdir()) == []
