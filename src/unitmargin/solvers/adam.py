@@ -1,8 +1,10 @@
 """Adam with one independent state a row, for solvers that drop rows while they run."""
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 from torch import Tensor
+
+from unitmargin.solvers.geometry import Vectors
 
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
 """The published averages of gradient and squared gradient."""
@@ -14,13 +16,11 @@ FLOOR = 1e-8
 class Adam:
     """Running averages of gradients of one shape; every row has made the same steps."""
 
-    def __init__(self, like: Float64[Tensor, "rows features"]) -> None:
+    def __init__(self, like: Vectors) -> None:
         self.first, self.second = torch.zeros_like(like), torch.zeros_like(like)
         self.steps = 0
 
-    def step(
-        self, gradient: Float64[Tensor, "rows features"], rate: float
-    ) -> Float64[Tensor, "rows features"]:
+    def step(self, gradient: Vectors, rate: float) -> Vectors:
         """The move that follows a gradient; its entries are about ``rate`` or smaller."""
         self.steps += 1
         self.first.lerp_(gradient, 1.0 - FIRST_DECAY)

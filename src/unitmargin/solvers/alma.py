@@ -1,10 +1,8 @@
 """Augmented Lagrangian: minimise the norm while a multiplier enforces the crossing."""
 
 import torch
-from jaxtyping import Float64
-from torch import Tensor
 
-from unitmargin.solvers.geometry import column, linear_distance, norm
+from unitmargin.solvers.geometry import Column, column, linear_distance, norm
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes
 
@@ -78,11 +76,7 @@ def alma(
         move = problem.clamp(start + move - length * drift) - start
 
 
-def penalty_slope(
-    share: Float64[Tensor, "rows 1"],
-    multiplier: Float64[Tensor, "rows 1"],
-    penalty: Float64[Tensor, "rows 1"],
-) -> Float64[Tensor, "rows 1"]:
+def penalty_slope(share: Column, multiplier: Column, penalty: Column) -> Column:
     """Derivative of the penalty by the constraint."""
     above = multiplier * (1.0 + 2.0 * penalty * share) + 0.5 * (penalty * share).square()
     below = multiplier / (1.0 - penalty * share.clamp_max(0.0)).square()

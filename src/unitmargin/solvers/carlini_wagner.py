@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import Box, column
+from unitmargin.solvers.geometry import Box, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 INSIDE = 1.0 - 1e-6
@@ -89,16 +89,14 @@ def _descend(
     return crossed
 
 
-def _to_free(points: Float64[Tensor, "rows features"], box: Box | None) -> Tensor:
+def _to_free(points: Vectors, box: Box | None) -> Tensor:
     if box is None:
         return points.clone()
     middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
     return torch.atanh(INSIDE * (points - middle) / half)
 
 
-def _from_free(
-    free: Float64[Tensor, "rows features"], box: Box | None
-) -> tuple[Float64[Tensor, "rows features"], Float64[Tensor, "rows features"]]:
+def _from_free(free: Vectors, box: Box | None) -> tuple[Vectors, Vectors]:
     """The points, and the derivative of each entry by its free variable."""
     if box is None:
         return free, torch.ones_like(free)

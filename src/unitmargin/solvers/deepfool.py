@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from unitmargin.solvers.geometry import norm, unit
+from unitmargin.solvers.geometry import Column, Vectors, norm, unit
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import walk_out
 
@@ -56,8 +56,8 @@ def deepfool(
 def _nearest_step(
     margins: Float64[Tensor, "rows others"],
     gradients: Float64[Tensor, "rows others features"],
-    extra: Float64[Tensor, "rows 1"],
-) -> Float64[Tensor, "rows features"]:
+    extra: Column,
+) -> Vectors:
     """Step to a little beyond the nearest linearised boundary; none where all gradients vanish."""
     lengths = torch.linalg.vector_norm(gradients, dim=2)
     distances = torch.where(lengths > 0, (margins.abs() + extra) / lengths, torch.inf)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
-from unitmargin.solvers.geometry import Box
+from unitmargin.solvers.geometry import Box, Rows
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.result import MapResult, Status
@@ -82,10 +82,7 @@ def _solve(
 
 
 def _verdict(
-    problem: Problem,
-    start: Float64[Tensor, "batch features"],
-    rows: Int64[Tensor, " rows"],
-    already: Tensor,
+    problem: Problem, start: Float64[Tensor, "batch features"], rows: Rows, already: Tensor
 ) -> MapResult:
     nothing = torch.full_like(start[:, :1], torch.nan)
     point = torch.where(already[:, None], start, nothing)
@@ -122,12 +119,7 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
 
 
 def require_arguments(
-    model: nn.Module,
-    x: Tensor,
-    labels: Tensor,
-    box: Box | None,
-    refinements: int,
-    batch_size: int,
+    model: nn.Module, x: Tensor, labels: Tensor, box: Box | None, refinements: int, batch_size: int
 ) -> Box | None:
     """The box as two floats; raises unless all arguments of :func:`search` fit together."""
     if not isinstance(model, nn.Module):

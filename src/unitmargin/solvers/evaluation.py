@@ -8,6 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor, nn
 
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.solvers.geometry import Vectors
 
 PROBABILITY_TOLERANCE = 1e-9
 """Softmax rows computed in float64 sum to 1 within a few ulp a class; logits do so by chance
@@ -35,7 +36,7 @@ class Evaluator:
     constants: Float64[Tensor, "classes classes"] | None
     in_shape: tuple[int, ...]
 
-    def logits(self, points: Float64[Tensor, "rows features"], wide: bool = False) -> Tensor:
+    def logits(self, points: Vectors, wide: bool = False) -> Tensor:
         """Logits ``(rows, classes)`` in the model's precision, returned as float64; ``wide``: of
         the float64 copy, as it returns them. Differentiable."""
         model, dtype = (self.wide, torch.float64) if wide else (self.native, self.dtype)
@@ -76,12 +77,7 @@ def _precision(model: nn.Module, default: torch.dtype) -> torch.dtype:
     return default
 
 
-def require_logits(
-    evaluator: Evaluator,
-    points: Float64[Tensor, "rows features"],
-    logits: Tensor,
-    labels: Tensor,
-) -> None:
+def require_logits(evaluator: Evaluator, points: Vectors, logits: Tensor, labels: Tensor) -> None:
     """Raise unless the float64 copy gives logits ``(rows, classes)`` in float64, no probabilities,
     of at least two classes, among them every label."""
     if logits.shape[:1] != points.shape[:1] or logits.ndim != 2 or logits.shape[1] < 2:

@@ -9,37 +9,42 @@ from torch import Tensor
 Box = tuple[float, float]
 """Lowest and highest value that any entry of a point may take."""
 
+Vectors = Float64[Tensor, "rows features"]
+"""One point or vector a row."""
 
-def norm(vectors: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows 1"]:
+Column = Float64[Tensor, "rows 1"]
+"""One number a row, ready to scale vectors."""
+
+Values = Float64[Tensor, " rows"]
+"""One number a row."""
+
+Rows = Int64[Tensor, " rows"]
+"""Which samples of a problem are meant: an index, or a class, a row."""
+
+
+def norm(vectors: Vectors) -> Column:
     """Euclidean length of each row, as a column."""
     lengths: Tensor = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
     return lengths
 
 
-def unit(vectors: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows features"]:
+def unit(vectors: Vectors) -> Vectors:
     """Each row divided by its length; a zero row stays zero."""
     lengths = norm(vectors)
     return torch.where(lengths > 0, vectors / lengths, 0.0)
 
 
-def inner(
-    left: Float64[Tensor, "rows features"], right: Float64[Tensor, "rows features"]
-) -> Float64[Tensor, "rows 1"]:
+def inner(left: Vectors, right: Vectors) -> Column:
     """Inner product of matching rows, as a column."""
     return (left * right).sum(1, keepdim=True)
 
 
-def clamp(points: Float64[Tensor, "rows features"], box: Box | None) -> Tensor:
+def clamp(points: Vectors, box: Box | None) -> Tensor:
     """Closest point of the box; the point itself without a box."""
     return points if box is None else points.clamp(*box)
 
 
-def ray_point(
-    start: Float64[Tensor, "rows features"],
-    direction: Float64[Tensor, "rows features"],
-    length: Float64[Tensor, "rows 1"],
-    box: Box | None,
-) -> Float64[Tensor, "rows features"]:
+def ray_point(start: Vectors, direction: Vectors, length: Column, box: Box | None) -> Vectors:
     r"""The point :math:`p = \mathrm{clamp}(x + t u)` with :math:`\|p - x\| = r`.
 
     ``direction`` has unit rows. Without a box t = r. With a box the projected ray is followed as
@@ -50,12 +55,7 @@ def ray_point(
     return clamp(start + ray_reach(start, direction, length, box) * direction, box)
 
 
-def ray_reach(
-    start: Float64[Tensor, "rows features"],
-    direction: Float64[Tensor, "rows features"],
-    length: Float64[Tensor, "rows 1"],
-    box: Box,
-) -> Float64[Tensor, "rows 1"]:
+def ray_reach(start: Vectors, direction: Vectors, length: Column, box: Box) -> Column:
     r"""The t at which the projected ray has length r; the last one where it is never that long.
 
     Entry i moves until it meets the box at :math:`t = c_i`, so
@@ -87,9 +87,7 @@ def column(values: Shaped[Tensor, " rows"]) -> Shaped[Tensor, "rows 1"]:
     return values[:, None]
 
 
-def linear_distance(
-    margin: Float64[Tensor, " rows"], gradient: Float64[Tensor, "rows features"]
-) -> Float64[Tensor, "rows 1"]:
+def linear_distance(margin: Values, gradient: Vectors) -> Column:
     """Signed distance to the zero of the linearised margin; 0 where the gradient vanishes."""
     length = norm(gradient)
     return torch.where(length > 0, column(margin) / length, 0.0)

@@ -61,11 +61,7 @@ def iterative_penalty(
 
 
 def _descend(
-    problem: Problem,
-    weight: Float64[Tensor, " batch"],
-    steps: int,
-    rate: float,
-    tolerance: float,
+    problem: Problem, weight: Float64[Tensor, " batch"], steps: int, rate: float, tolerance: float
 ) -> Bool[Tensor, " batch"]:
     """Minimise for one weight a sample; whether the sample ever crossed the boundary."""
     rows, start = problem.all_rows(), problem.start

@@ -1,10 +1,10 @@
 """The last stage of every search: confirm in float64 and move back to the boundary."""
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool
 from torch import Tensor
 
-from unitmargin.solvers.geometry import column
+from unitmargin.solvers.geometry import Rows, Values, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 PUSHES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -44,17 +44,13 @@ def land(problem: Problem, refinements: int) -> None:
     refine(problem, rows, refinements)
 
 
-def confirm(
-    problem: Problem,
-    rows: Int64[Tensor, " rows"],
-    moves: Float64[Tensor, "rows features"],
-) -> tuple[Float64[Tensor, " rows"], Bool[Tensor, " rows"]]:
+def confirm(problem: Problem, rows: Rows, moves: Vectors) -> tuple[Values, Bool[Tensor, " rows"]]:
     """Margin of ``x + move`` in float64, and whether the point counts as adversarial."""
     margins = problem.margin(problem.clamp(problem.start[rows] + moves), rows, wide=True)
     return margins, margins <= -problem.tolerance[rows]
 
 
-def refine(problem: Problem, rows: Int64[Tensor, " rows"], refinements: int) -> None:
+def refine(problem: Problem, rows: Rows, refinements: int) -> None:
     """Move the best points back to the boundary on their segments from x, in float64.
 
     A bracket of two points, before and behind the threshold ``margin = -tau``, is narrowed by

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from unitmargin.layers.margin import pair_margins
 from unitmargin.solvers.evaluation import Evaluator
-from unitmargin.solvers.geometry import Box, clamp, norm
+from unitmargin.solvers.geometry import Box, Rows, Values, Vectors, clamp, norm
 
 MARGIN_TOLERANCE = 1e-10
 """Margin, in units of max(1, largest logit), beyond which a point counts as adversarial: far above
@@ -71,17 +71,13 @@ class Problem:
         order = bounds.argsort(dim=1, stable=True)
         return by_margin.gather(1, order)[:, :-1]
 
-    def clamp(self, points: Float64[Tensor, "rows features"]) -> Float64[Tensor, "rows features"]:
+    def clamp(self, points: Vectors) -> Vectors:
         """Closest points of the box."""
         return clamp(points, self.box)
 
     def margin(
-        self,
-        points: Float64[Tensor, "rows features"],
-        rows: Int64[Tensor, " rows"],
-        classes: Int64[Tensor, " rows"] | None = None,
-        wide: bool = False,
-    ) -> Float64[Tensor, " rows"]:
+        self, points: Vectors, rows: Rows, classes: Rows | None = None, wide: bool = False
+    ) -> Values:
         """Margin of the label against the given classes, or against all; ``wide``: in float64."""
         points = points.detach()
         with torch.no_grad():
@@ -92,12 +88,8 @@ class Problem:
         return select(margins, classes)
 
     def slope(
-        self,
-        points: Float64[Tensor, "rows features"],
-        rows: Int64[Tensor, " rows"],
-        classes: Int64[Tensor, " rows"] | None = None,
-        wide: bool = False,
-    ) -> tuple[Float64[Tensor, " rows"], Float64[Tensor, "rows features"]]:
+        self, points: Vectors, rows: Rows, classes: Rows | None = None, wide: bool = False
+    ) -> tuple[Values, Vectors]:
         """The margin against the given classes, or against all, and its gradient."""
         _, value, gradient = self.descend(
             points,
@@ -108,14 +100,8 @@ class Problem:
         return value, gradient
 
     def descend(
-        self,
-        points: Float64[Tensor, "rows features"],
-        rows: Int64[Tensor, " rows"],
-        objective: Objective,
-        wide: bool = False,
-    ) -> tuple[
-        Float64[Tensor, " rows"], Float64[Tensor, " rows"], Float64[Tensor, "rows features"]
-    ]:
+        self, points: Vectors, rows: Rows, objective: Objective, wide: bool = False
+    ) -> tuple[Values, Values, Vectors]:
         """Margin against all classes, value of the objective, and the objective's gradient.
 
         Gradient entries that are not finite become 0.
@@ -134,10 +120,7 @@ class Problem:
         return margin, value.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
     def pair_slopes(
-        self,
-        points: Float64[Tensor, "rows features"],
-        rows: Int64[Tensor, " rows"],
-        classes: Int64[Tensor, "rows others"],
+        self, points: Vectors, rows: Rows, classes: Int64[Tensor, "rows others"]
     ) -> tuple[Float64[Tensor, "rows others"], Float64[Tensor, "rows others features"]]:
         """Margins against several classes and their gradients, one backward pass each."""
         probe = points.detach().clone().requires_grad_(True)
@@ -177,22 +160,18 @@ class Problem:
         self.best_margin[rows[won]] = margins[won]
 
 
-def select(
-    margins: Float64[Tensor, "rows classes"], classes: Int64[Tensor, " rows"] | None
-) -> Float64[Tensor, " rows"]:
+def select(margins: Float64[Tensor, "rows classes"], classes: Rows | None) -> Values:
     """The margin against one class a row, or the smallest one; ties give one gradient, not two."""
     chosen = margins.detach().argmin(1) if classes is None else classes
     return margins.gather(1, chosen[:, None]).squeeze(1)
 
 
-def margin_tolerance(logits: Float64[Tensor, "rows classes"]) -> Float64[Tensor, " rows"]:
+def margin_tolerance(logits: Float64[Tensor, "rows classes"]) -> Values:
     """The tau of :class:`MapResult`."""
     return MARGIN_TOLERANCE * logits.abs().max(1).values.clamp_min(1.0)
 
 
-def outside_entries(
-    points: Float64[Tensor, "rows features"], box: Box | None
-) -> Bool[Tensor, "rows features"]:
+def outside_entries(points: Vectors, box: Box | None) -> Bool[Tensor, "rows features"]:
     """Which entries leave the box."""
     if box is None:
         return torch.zeros_like(points, dtype=torch.bool)

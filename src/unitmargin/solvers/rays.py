@@ -6,7 +6,16 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from unitmargin.solvers.geometry import column, linear_distance, norm, ray_point, unit
+from unitmargin.solvers.geometry import (
+    Column,
+    Rows,
+    Vectors,
+    column,
+    linear_distance,
+    norm,
+    ray_point,
+    unit,
+)
 from unitmargin.solvers.problem import Problem
 
 SHORTLIST = 10
@@ -56,12 +65,7 @@ def rank_classes(problem: Problem, n_candidates: int) -> Ranking:
     return Ranking(ranked.gather(1, order)[:, :n_candidates], margin, gradient)
 
 
-def walk_out(
-    problem: Problem,
-    rows: Int64[Tensor, " rows"],
-    direction: Float64[Tensor, "rows features"],
-    length: Float64[Tensor, "rows 1"],
-) -> None:
+def walk_out(problem: Problem, rows: Rows, direction: Vectors, length: Column) -> None:
     """Evaluate growing lengths on each ray until it meets an adversarial point.
 
     Cost: at most 15 forward passes; a row leaves as soon as it has crossed.

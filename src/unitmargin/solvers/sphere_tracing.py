@@ -3,10 +3,14 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from unitmargin.solvers.geometry import (
+    Column,
+    Rows,
+    Values,
+    Vectors,
     column,
     inner,
     linear_distance,
@@ -126,24 +130,19 @@ class _Path:
     negative where ``g (p - x) <= b``.
     """
 
-    rows: Int64[Tensor, " rows"]
-    classes: Int64[Tensor, " rows"]
-    direction: Float64[Tensor, "rows features"]
-    sideways: Float64[Tensor, "rows features"]
-    length: Float64[Tensor, "rows 1"]
-    floor: Float64[Tensor, "rows 1"]
+    rows: Rows
+    classes: Rows
+    direction: Vectors
+    sideways: Vectors
+    length: Column
+    floor: Column
     normals: Float64[Tensor, "rows cuts features"]
     offsets: Float64[Tensor, "rows cuts"]
 
     def keep(self, kept: Bool[Tensor, " rows"]) -> "_Path":
         return replace(self, **{name: value[kept] for name, value in vars(self).items()})
 
-    def remember(
-        self,
-        move: Float64[Tensor, "rows features"],
-        margin: Float64[Tensor, " rows"],
-        gradient: Float64[Tensor, "rows features"],
-    ) -> "_Path":
+    def remember(self, move: Vectors, margin: Values, gradient: Vectors) -> "_Path":
         offset = inner(gradient, move) - column(margin)
         return replace(
             self,
@@ -152,13 +151,7 @@ class _Path:
         )
 
 
-def _begin(
-    problem: Problem,
-    rows: Int64[Tensor, " rows"],
-    classes: Int64[Tensor, " rows"],
-    margin: Float64[Tensor, " rows"],
-    gradient: Float64[Tensor, "rows features"],
-) -> _Path:
+def _begin(problem: Problem, rows: Rows, classes: Rows, margin: Values, gradient: Vectors) -> _Path:
     floor = column(problem.lower_bounds[rows, classes])
     length = torch.maximum(floor, linear_distance(margin, gradient))
     return _Path(
@@ -224,14 +217,12 @@ def _turn(problem: Problem, path: _Path, turn: float, overshoot: float, memory: 
     return turned.keep(~finished.squeeze(1))
 
 
-def _across(
-    vector: Float64[Tensor, "rows features"], direction: Float64[Tensor, "rows features"]
-) -> Float64[Tensor, "rows features"]:
+def _across(vector: Vectors, direction: Vectors) -> Vectors:
     """The part of each vector orthogonal to a unit direction."""
     return vector - inner(vector, direction) * direction
 
 
-def _unclamped(problem: Problem, path: _Path) -> Float64[Tensor, "rows features"]:
+def _unclamped(problem: Problem, path: _Path) -> Vectors:
     """The move whose projection to the box is the end of the ray."""
     if problem.box is None:
         return path.length * path.direction
@@ -240,7 +231,7 @@ def _unclamped(problem: Problem, path: _Path) -> Float64[Tensor, "rows features"
 
 
 def _step_to_corner(
-    problem: Problem, path: _Path, move: Float64[Tensor, "rows features"], overshoot: float
+    problem: Problem, path: _Path, move: Vectors, overshoot: float
 ) -> tuple[_Path, Float64[Tensor, "left features"]]:
     """One float64 evaluation at the closest point that satisfies all remembered linearisations:
     a corner is only as exact as the margins it is computed from.
