@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
 Box = tuple[float, float]
