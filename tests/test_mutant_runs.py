@@ -8,7 +8,7 @@ from mutants import NOT_LOADED, Mutant, run_test_of
 DOWN = "certificates/test_certify.py::test_the_slack_is_subtracted_before_the_division"
 MUTANT = Mutant(
     "rounding down",
-    "certificates/certificate.py",
+    "certificates/certify.py",
     "DOWN = 1.0 - 2.0**-40",
     "DOWN = 1.0",
     DOWN,

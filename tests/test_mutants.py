@@ -14,7 +14,7 @@ SQUARED = "frozen/test_spectral.py::test_the_squared_residual_is_reached"
 GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
 RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
 DENSE, CONVOLVED = "frozen/dense.py", "frozen/convolution.py"
-COMBINED, CERTIFICATE = "frozen/combination.py", "certificates/certificate.py"
+COMBINED, CERTIFICATE = "frozen/combination.py", "certificates/certify.py"
 ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
 TRANSFORMS = "frozen/transforms.py"
 

@@ -1,5 +1,5 @@
 from .auditing.audit import audit as audit
-from .certificates.certificate import Certificate as Certificate
+from .certificates.certify import Certificate as Certificate
 from .certificates.certify import certify as certify
 from .certificates.closest import ClosestAdversarial as ClosestAdversarial
 from .certificates.closest import closest_adversarial as closest_adversarial

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from unitmargin.certificates.certificate import (
+from unitmargin.certificates.certify import (
     Certificate,
     certificate_from_logits,
+    certify,
     sound_certificate,
 )
-from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import RAY_REACH, closest_adversarial
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.frozen.rounding import RoundingBounds

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from unitmargin.certificates.certificate import certificate_from_logits
+from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import HEADS, UPD_HEADS
 from unitmargin.layers.promises import UPD

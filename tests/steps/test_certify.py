@@ -9,8 +9,7 @@ from exact import affine
 from safetensors.torch import load_file
 
 from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.certificate import Certificate
-from unitmargin.certificates.certify import certify
+from unitmargin.certificates.certify import Certificate, certify
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.tables import read_csv

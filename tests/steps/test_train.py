@@ -10,12 +10,13 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from unitmargin.auditing.rows import network_rows, orthogonality_error
+from unitmargin.auditing.rows import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
 from unitmargin.foundation.tables import read_csv
 from unitmargin.layers.margin import margins
 from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
@@ -188,10 +189,10 @@ def test_accuracies_are_counted_from_the_margins() -> None:
 
 def test_the_orthogonality_error_is_the_worst_layer() -> None:
     model = build_model("dense_ugnn", (6,), 3, linear="manifold")
-    assert orthogonality_error(network_rows(fixed_network(model))) <= 1e-6
+    assert largest_error(network_rows(fixed_network(model)), GNP) <= 1e-6
     with torch.no_grad():
         model.features[3].raw[0] *= 1.25
-    assert orthogonality_error(network_rows(fixed_network(model))) == pytest.approx(0.25, abs=1e-6)
+    assert largest_error(network_rows(fixed_network(model)), GNP) == pytest.approx(0.25, abs=1e-6)
 
 
 def test_it_prints_one_line_an_epoch_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
-from unitmargin.auditing.rows import (
-    LayerAudit,
-    lipschitz_error,
-    network_rows,
-    orthogonality_error,
-)
+from unitmargin.auditing.rows import LayerAudit, largest_error, network_rows
 from unitmargin.layers.contract import Network
-from unitmargin.layers.promises import LIPSCHITZ, UPD, Promise
+from unitmargin.layers.promises import GNP, LIPSCHITZ, UPD, Promise
 
 
 @dataclass(frozen=True)
@@ -41,12 +36,12 @@ class Audit:
     def orthogonality_error(self) -> float:
         """Largest deviation from 1 of a singular value, over the layers that promise
         semi-orthogonality."""
-        return orthogonality_error(self.layers)
+        return largest_error(self.layers, GNP)
 
     @property
     def lipschitz_error(self) -> float:
         """How far the norm of a layer that promises no more exceeds 1; 0 if none."""
-        return lipschitz_error(self.layers)
+        return largest_error(self.layers, LIPSCHITZ)
 
     @property
     def upd_error(self) -> float:

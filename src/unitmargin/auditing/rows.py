@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from unitmargin.layers.contract import Layer, Network
-from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, Promise
+from unitmargin.layers.promises import GNP, SCALING, Promise
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,7 @@ def network_rows(network: Network) -> tuple[LayerAudit, ...]:
     return tuple(row for name, layer in network.named_layers() for row in layer_rows(name, layer))
 
 
-def orthogonality_error(rows: tuple[LayerAudit, ...]) -> float:
-    """Largest deviation from 1 of a singular value, over the layers that promise it."""
-    return _largest_error(rows, GNP)
-
-
-def lipschitz_error(rows: tuple[LayerAudit, ...]) -> float:
-    """How far the norm of a layer that promises no more exceeds 1; 0 if none does."""
-    return _largest_error(rows, LIPSCHITZ)
-
-
-def _largest_error(rows: tuple[LayerAudit, ...], promise: Promise) -> float:
-    """Over the layers whose promise is measured by the same finding."""
+def largest_error(rows: tuple[LayerAudit, ...], promise: Promise) -> float:
+    """Largest error over the layers whose promise is measured by the same finding; 0 if none is."""
     errors = (row.error for row in rows if row.promise.finding == promise.finding)
     return max(errors, default=0.0)

@@ -1,12 +1,106 @@
-"""Certify a batch: label and radius from one forward pass."""
+r"""Certificates: label and radius from one forward pass, and the closest adversarial point.
+
+For a classifier whose logit pairs are Lipschitz with constants :math:`L_{lk}`, the label l cannot
+change within the radius :math:`\min_{k \ne l} (f_l - f_k) / L_{lk}` (the paper, observation on
+certifiable robustness; L = 1 for an exact UGNN). That holds for real numbers; the sound radius
+holds for the numbers that a computer gets (docs/soundness.md).
+"""
+
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from unitmargin.certificates.certificate import Certificate, sound_certificate
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.layers.margin import pair_margins, ranked
+
+DOWN = 1.0 - 2.0**-40
+"""Factor that covers the rounding of the radius itself: a dozen float64 operations."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What may be claimed of a batch of predictions; all tensors have one entry a sample.
+
+    Attributes:
+        label: predicted class; -1 where a logit is not finite.
+        runner_up: class with the second largest logit; -1 where a logit is not finite.
+        margin: difference of the two largest logits, float64; the signed-distance estimate of a
+            UGNN, and no distance for networks that are 1-Lipschitz alone.
+        radius: l2 radius, in input units, within which the label is constant; float64, 0 for "no
+            claim" (a tie, a margin below the slack, or a logit that is not finite).
+        slack: what was subtracted from the margin for the rounding of two evaluations.
+    """
+
+    label: Int[Tensor, " batch"]
+    runner_up: Int[Tensor, " batch"]
+    margin: Float[Tensor, " batch"]
+    radius: Float[Tensor, " batch"]
+    slack: Float[Tensor, " batch"]
+
+
+def certificate_from_logits(
+    logits: Float[Tensor, "batch c"], constants: Float[Tensor, "c c"]
+) -> Certificate:
+    """Certificate in exact arithmetic, of given logits and pair constants: no slack.
+
+    Label and runner-up come from one stable descending sort, so a tie lists the lower index
+    first, as ``argmax`` does, and gets radius 0.
+    """
+    pair = constants.to(logits.device, torch.float64)
+    none = torch.zeros_like(pair)
+    return _certificate(logits, pair, none, none, none[0, 0].expand(len(logits)))
+
+
+def sound_certificate(
+    logits: Float[Tensor, "batch c"], bounds: RoundingBounds, norms: Float[Tensor, " batch"]
+) -> Certificate:
+    r"""Certificate that holds in floating point, of computed logits:
+
+    .. math:: r = \min_{k \ne l}
+        \frac{\mu_k - 2(\alpha_{lk} + \beta_{lk} \rho)}{L_{lk} + \beta_{lk} S_0}
+
+    with :math:`\mu_k` the differences of the logits and ``norms`` upper bounds of the normalised
+    inputs' norms :math:`\rho`; rounded down (equation (14) of docs/soundness.md). Where a number of
+    the evaluation may come near overflow nothing is claimed.
+    """
+    alpha, beta, pair = (
+        matrix.to(logits.device) for matrix in (bounds.alpha, bounds.beta, bounds.lipschitz)
+    )
+    steep = (pair + beta * bounds.input_scale) / DOWN
+    found = _certificate(logits, steep, alpha, beta, norms)
+    radius = found.radius * DOWN
+    largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
+    radius = torch.where(largest < bounds.limit, radius, torch.zeros_like(radius))
+    return replace(found, radius=radius)
+
+
+def _certificate(
+    logits: Tensor, steep: Tensor, alpha: Tensor, beta: Tensor, norms: Tensor
+) -> Certificate:
+    """Smallest quotient of ``difference - 2 (alpha + beta norm)`` and ``steep`` over all classes.
+
+    Every matrix has one entry a pair of classes.
+    """
+    wide = logits.double()
+    finite = torch.isfinite(wide).all(1)
+    label, runner_up = ranked(wide)[:, :2].unbind(1)
+    differences = pair_margins(wide, label)
+    slack = 2.0 * (alpha[label] + beta[label] * norms[:, None])
+    radii = ((differences - slack) / steep[label]).scatter(1, label[:, None], torch.inf)
+    radius = radii.min(1).values
+    margin, own = (rows.gather(1, runner_up[:, None]).squeeze(1) for rows in (differences, slack))
+    nothing = torch.zeros_like(radius)
+    return Certificate(
+        label=torch.where(finite, label, -1),
+        runner_up=torch.where(finite, runner_up, -1),
+        margin=torch.where(finite, margin, nothing),
+        radius=torch.where(finite & (radius > 0), radius, nothing),
+        slack=own,
+    )
 
 
 def certify(

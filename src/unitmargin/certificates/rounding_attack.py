@@ -13,8 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from unitmargin.certificates.boundary import TINY, move_to_boundary, spread_over
-from unitmargin.certificates.certificate import certificate_from_logits
-from unitmargin.certificates.certify import certify
+from unitmargin.certificates.certify import certificate_from_logits, certify
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
 from unitmargin.layers.margin import margins, ranked

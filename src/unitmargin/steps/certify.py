@@ -6,8 +6,7 @@ import torch
 from safetensors.torch import save_file
 
 from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
-from unitmargin.certificates.certificate import Certificate
-from unitmargin.certificates.certify import certify
+from unitmargin.certificates.certify import Certificate, certify
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256, write_json
 from unitmargin.foundation.tables import write_csv

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from unitmargin.auditing.rows import network_rows, orthogonality_error
+from unitmargin.auditing.rows import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
-from unitmargin.certificates.certificate import certificate_from_logits
+from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
+from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import join_processes
@@ -106,7 +107,7 @@ def train(
         loss, rate = trainer.epoch(epoch)
         network = fixed_network(model.eval())
         clean, certified = evaluate(network, test)
-        error = orthogonality_error(network_rows(network))
+        error = largest_error(network_rows(network), GNP)
         seconds = time.perf_counter() - started
         history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
         if not quiet:
