@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
-# Two processes of one thread each: the networks of the tests are too small for more.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# Two processes of one thread each: the networks of the tests are too small for more. A file stays in
+# one process, so that what its tests share is made once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: install demo check test test-nightly clean
 
