@@ -46,7 +46,11 @@ def read_json(path: Path) -> Any:
     Raises:
         ValueError: no JSON, a number that is not finite, or a key that occurs twice.
     """
-    text = path.read_text(encoding="utf-8")
+    return parse_json(path.read_text(encoding="utf-8"))
+
+
+def parse_json(text: str) -> Any:
+    """The content of strict JSON; see :func:`read_json`."""
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
 
 

@@ -10,8 +10,6 @@ from unitmargin.training.checkpoint import read_weights
 def freeze_run(folder: RunFolder) -> str:
     """Freeze the trained weights of a run folder into its model file."""
     recipe = folder.recipe()
-    if recipe.dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {recipe.dtype!r}")
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
     origin = read_weights(folder.require(folder.weights_file, "train RECIPE"), model)

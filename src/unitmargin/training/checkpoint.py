@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,22 @@ def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
     """
     try:
         model.load_state_dict(load_file(str(path)))
-        with safe_open(str(path), framework="pt") as file:
-            return dict(file.metadata() or {})
     except (SafetensorError, OSError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
+    return read_origin(path)
+
+
+def read_origin(path: Path) -> dict[str, str]:
+    """Where and with what the weights of a file were trained.
+
+    Raises:
+        ValueError: damaged file.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged: {error}; train again") from None
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -58,7 +70,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
             for name, value in state.items():
                 tensors[f"optimizer.{position}.{index}.{name}"] = value
     metadata = {
-        "options": json.dumps(asdict(checkpoint.options)),
+        "options": json.dumps(checkpoint.options.model_dump()),
         "history": json.dumps(checkpoint.history),
     }
     _save(path, tensors, metadata)
@@ -84,8 +96,9 @@ def read_checkpoint(
     if not {"options", "history"} <= set(metadata):
         raise ValueError(f"{path} is not a checkpoint; delete it to start again")
     stored = json.loads(metadata["options"])
-    if stored != asdict(options):
-        changed = sorted(key for key, value in asdict(options).items() if stored.get(key) != value)
+    given = options.model_dump()
+    if stored != given:
+        changed = sorted(key for key, value in given.items() if stored.get(key) != value)
         raise ValueError(
             f"{path} was written with other training options ({', '.join(changed)}); use the same "
             "ones, or delete it to start again"
