@@ -61,7 +61,7 @@ def load_points(run: RunFolder, data: Path | None, samples: int) -> Tensor:
     """The first samples of the test data, spread evenly, then of the training data."""
     recipe = run.recipe()
     path = recipe.data.path if data is None else str(data)
-    dataset = open_dataset(replace(recipe, data=replace(recipe.data, path=path)))
+    dataset = open_dataset(recipe.changed(data={"path": path}))
     test = dataset.test.batch(dataset.test.spread(samples))[0]
     missing = samples - len(test)
     if missing <= 0:

@@ -41,23 +41,23 @@ def test_a_missing_file_names_the_command_that_writes_it(
 
 def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.start(Recipe("a"))
-    folder.start(Recipe("a"))
-    assert folder.recipe() == Recipe("a")
+    folder.start(Recipe(name="a"))
+    folder.start(Recipe(name="a"))
+    assert folder.recipe() == Recipe(name="a")
     with pytest.raises(RunError, match="run of another recipe; choose another --out"):
-        folder.start(Recipe("a", training=TrainingOptions(epochs=7)))
-    assert folder.recipe() == Recipe("a")
+        folder.start(Recipe(name="a", training=TrainingOptions(epochs=7)))
+    assert folder.recipe() == Recipe(name="a")
 
 
 def test_the_data_set_is_limited(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.start(Recipe("a", DataOptions("digits", limit=30)))
+    folder.start(Recipe(name="a", data=DataOptions(name="digits", limit=30)))
     dataset = folder.dataset()
     assert (len(dataset.train), len(dataset.test)) == (30, 30)
 
 
 def test_the_model_is_drawn_from_the_seed_and_normalised_by_the_data() -> None:
-    recipe = Recipe("a", DataOptions("moons"), ModelOptions("dense_ugnn", "channel"))
+    recipe = Recipe(name="a", data=DataOptions(name="moons"), model=ModelOptions(name="dense_ugnn", normalization="channel"))
     dataset = open_dataset(recipe)
     torch.manual_seed(5)
     first = open_model(recipe, dataset)

@@ -57,10 +57,10 @@ def write(tmp_path: Path, text: str) -> Path:
 @given(texts, texts, st.dictionaries(keys, values, max_size=4), st.floats(1e-9, 1e3))
 def test_round_trip(name: str, path: str, options: dict[str, Any], rate: float) -> None:
     recipe = Recipe(
-        name,
-        DataOptions("images", path=path, limit=7),
-        ModelOptions("ugnn", "channel", options),
-        TrainingOptions(epochs=3, learning_rate=rate, flip=True, seed=-1),
+        name=name,
+        data=DataOptions(name="images", path=path, limit=7),
+        model=ModelOptions(name="ugnn", normalization="channel", options=options),
+        training=TrainingOptions(epochs=3, learning_rate=rate, flip=True, seed=-1),
         dtype="float64",
     )
 
@@ -68,7 +68,7 @@ def test_round_trip(name: str, path: str, options: dict[str, Any], rate: float) 
 
 
 def test_round_trip_through_a_file(tmp_path: Path) -> None:
-    recipe = Recipe("plain")
+    recipe = Recipe(name="plain")
     assert read_recipe(write(tmp_path, write_recipe(recipe))) == recipe
 
 

@@ -7,19 +7,15 @@ import pytest
 import torch
 from exact import affine
 from safetensors.torch import load_file
+from tables import read_rows
 
-from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.certificate import Certificate
 from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
-from unitmargin.foundation.tables import read_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import (
     CERTIFY_BATCH,
-    FORMAT,
-    certified_accuracy,
     certify_run,
     certify_samples,
 )
@@ -42,23 +38,13 @@ def test_batches_make_no_difference() -> None:
         assert (getattr(whole, name) - getattr(parts, name)).abs().max() <= 1e-13
 
 
-def test_certified_accuracy_counts_right_samples_with_a_larger_radius() -> None:
-    radius = torch.tensor([0.0, 0.25, 0.5, 0.5, 2.0], dtype=torch.float64)
-    label = torch.tensor([0, 1, 1, 0, -1])
-    certificate = Certificate(label, label, radius, radius, radius)
-    labels = torch.tensor([0, 1, 1, 1, 0])
-    accuracy = certified_accuracy(certificate, labels, (0.0, 0.25, 0.4, 0.5))
-    assert accuracy == {0.0: 0.4, 0.25: 0.2, 0.4: 0.2, 0.5: 0.0}
-    assert tuple(certified_accuracy(certificate, labels)) == EPSILONS
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     recipe = Recipe(
-        "tiny",
-        DataOptions("digits", limit=60),
-        ModelOptions("dense_ugnn", "scalar", {"hidden": [16]}),
-        TrainingOptions(epochs=3, batch_size=16, learning_rate=1e-2),
+        name="tiny",
+        data=DataOptions(name="digits", limit=60),
+        model=ModelOptions(name="dense_ugnn", normalization="scalar", options={"hidden": [16]}),
+        training=TrainingOptions(epochs=3, batch_size=16, learning_rate=1e-2),
     )
     run = RunFolder(tmp_path / "run")
     train_run(recipe, run)
@@ -68,7 +54,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
     message = certify_run(folder)
-    rows = read_csv(folder.certificates_file)
+    rows = read_rows(folder.certificates_file)
     samples, frozen = folder.dataset().test, folder.frozen()
     certificate = certify_samples(frozen, samples)
     assert list(rows[0]) == ["index", "label", "predicted", "runner_up", "margin", "radius"]
@@ -98,7 +84,7 @@ def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
     certify_run(folder, inputs=True)
     facts = json.loads(folder.certificate_facts_file.read_text())
     assert facts == {
-        "format": FORMAT,
+        "format": "unitmargin-certificates-1",
         "profile": "float64",
         "samples": 60,
         "units": "l2 distance in the units of the inputs",

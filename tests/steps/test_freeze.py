@@ -126,10 +126,10 @@ def test_weights_far_from_orthogonal_are_refused() -> None:
 
 
 TINY = Recipe(
-    "tiny",
-    DataOptions("digits", limit=60),
-    ModelOptions("dense_ugnn", options={"hidden": [12]}),
-    TrainingOptions(epochs=1, batch_size=32),
+    name="tiny",
+    data=DataOptions(name="digits", limit=60),
+    model=ModelOptions(name="dense_ugnn", options={"hidden": [12]}),
+    training=TrainingOptions(epochs=1, batch_size=32),
 )
 
 

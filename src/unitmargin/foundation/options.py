@@ -1,11 +1,13 @@
 """Options that are judged when they are made, with one message for every mistake."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from typing import Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from unitmargin.foundation.choice import advice, require_choice
+
+Own = TypeVar("Own", bound="Options")
 
 RULES = {"is_instance_of": "a list", "sequence_str": "a list", "model_type": "a table"}
 """Rules that pydantic words in terms of Python."""
@@ -34,7 +36,7 @@ class Options(BaseModel):
         except ValidationError as error:
             raise ValueError(_first_mistake(type(self), error)) from None
 
-    def changed(self, **changes: Any) -> Self:
+    def changed(self: Own, **changes: Any) -> Own:
         """A judged copy with other values; a mapping changes single options of a section."""
         values = dict(self)
         for name, change in changes.items():
@@ -44,11 +46,11 @@ class Options(BaseModel):
         return type(self)(**values)
 
 
-def among(names: Collection[str]) -> AfterValidator:
+def among(what: str, names: Collection[str]) -> AfterValidator:
     """The rule that an option is one of some names; see :func:`require_choice`."""
 
-    def judge(name: str, option: ValidationInfo) -> str:
-        require_choice(str(option.field_name), name, names)
+    def judge(name: str) -> str:
+        require_choice(what, name, names)
         return name
 
     return AfterValidator(judge)

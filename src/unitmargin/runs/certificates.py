@@ -35,7 +35,7 @@ class Facts(Options):
     """What the certificates are of: certificates.json."""
 
     format: Literal["unitmargin-certificates-1"] = "unitmargin-certificates-1"
-    profile: Annotated[str, among(PROFILES)]
+    profile: Annotated[str, among("profile", PROFILES)]
     samples: PositiveInt
     units: str = "l2 distance in the units of the inputs"
     model_sha256: str

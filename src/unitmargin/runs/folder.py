@@ -86,11 +86,13 @@ class RunFolder:
 
     def certificates(self) -> Certificates:
         command = f"certify {self.path}"
-        self.require(self.certificate_facts_file, command)
+        for file in (self.certificates_file, self.certificate_facts_file):
+            self.require(file, command)
         files = self._model(), self.inputs_file
         return self._read(self.certificates_file, command, lambda f: read_certificates(f, *files))
 
     def searches(self) -> list[Search]:
+        self.require(self.solvers_file, f"verify {self.path}")
         certificates = self.certificates()
         return self._verified(self.solvers_file, lambda f: read_searches(f, certificates))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pydantic
 import tomli_w
-from pydantic import AfterValidator, Field, PositiveInt, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
 from unitmargin.data import DATASETS
 from unitmargin.foundation.choice import advice
@@ -44,9 +44,9 @@ def _require_folder_name(name: str) -> str:
 
 NAMES = {
     "activation": AfterValidator(_require_activation),
-    "conv": among(ORTHOGONAL_CONVS),
-    "linear": among(ORTHOGONAL_LINEARS),
-    "head": among(HEADS),
+    "conv": among("conv", ORTHOGONAL_CONVS),
+    "linear": among("linear", ORTHOGONAL_LINEARS),
+    "head": among("head", HEADS),
 }
 """What the options of a model that name something may be."""
 
@@ -65,7 +65,7 @@ class DataOptions(Options):
             distances by it; radii are in the space of the larger image.
     """
 
-    name: Annotated[str, among(DATASETS)] = "digits"
+    name: Annotated[str, among("name", DATASETS)] = "digits"
     path: str | None = None
     limit: PositiveInt | None = None
     upsample: PositiveInt = 1
@@ -80,13 +80,13 @@ class ModelOptions(Options):
         options: the model's own keyword arguments (every other key of the table).
     """
 
-    name: Annotated[str, among(MODELS)] = "ugnn"
-    normalization: Annotated[str, among(NORMALIZATIONS)] = "none"
+    name: Annotated[str, among("name", MODELS)] = "ugnn"
+    normalization: Annotated[str, among("normalization", NORMALIZATIONS)] = "none"
     options: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("options")
     @classmethod
-    def _judge(cls, options: dict[str, Any], fields: ValidationInfo) -> dict[str, Any]:
+    def _judge(cls, options: dict[str, Any], fields: Any) -> dict[str, Any]:
         if "name" not in fields.data:
             return options  # the name is the mistake
         judged = own_options(fields.data["name"])(**options)
@@ -122,7 +122,7 @@ class Recipe(Options):
     data: DataOptions = DataOptions()
     model: ModelOptions = ModelOptions()
     training: TrainingOptions = TrainingOptions()
-    dtype: Annotated[str, among(DTYPES)] = "float32"
+    dtype: Annotated[str, among("dtype", DTYPES)] = "float32"
     verify_samples: PositiveInt = 256
 
     def overridden(

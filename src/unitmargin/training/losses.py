@@ -4,7 +4,7 @@ A new loss is one function and one line in ``LOSSES``; its parameters are traini
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -38,6 +38,7 @@ def offset_cross_entropy(
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
+@runtime_checkable
 class LossOptions(Protocol):
     """What losses read of the training options."""
 

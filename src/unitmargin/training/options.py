@@ -43,18 +43,18 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     steps: NonNegativeInt = 0
     batch_size: PositiveInt = 256
-    optimizer: Annotated[str, among(OPTIMIZERS)] = "adam"
+    optimizer: Annotated[str, among("optimizer", OPTIMIZERS)] = "adam"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: NonNegativeFloat = 0.0
     learning_rate: PositiveFloat = 3e-3
     manifold_rate: PositiveFloat = 1e-2
-    schedule: Annotated[str, among(SCHEDULES)] = "linear"
-    loss: Annotated[str, among(LOSSES)] = "offset_cross_entropy"
+    schedule: Annotated[str, among("schedule", SCHEDULES)] = "linear"
+    loss: Annotated[str, among("loss", LOSSES)] = "offset_cross_entropy"
     margin: PositiveFloat = 0.5
     offset: NonNegativeFloat = 0.2
     temperature: PositiveFloat = 0.25
     crop: NonNegativeInt = 0
-    padding: Annotated[str, among(MODES)] = "zeros"
+    padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
-    precision: Annotated[str, among(PRECISIONS)] = "float32"
+    precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
     seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
