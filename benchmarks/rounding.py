@@ -14,7 +14,6 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -4,10 +4,15 @@ from pathlib import Path
 
 import torch
 
+from unitmargin.auditing.finding import skipped
+from unitmargin.certificates.tightness import Search, describe
+from unitmargin.foundation.files import file_sha256
 from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates, write_certificates
+from unitmargin.runs.findings import REQUIRED, Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import embedded_recipe, read_recipe
+from unitmargin.runs.searches import write_searches
 
 
 def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
@@ -23,6 +28,19 @@ def write_made(folder: RunFolder, certificates: Certificates) -> None:
     write_certificates(
         folder.certificates_file, certificates, folder.model_file, folder.inputs_file
     )
+
+
+def write_made_searches(folder: RunFolder, searches: list[Search], **provenance: str) -> None:
+    """Searches, and findings that describe them and nothing else."""
+    write_searches(folder.solvers_file, searches)
+    Findings(
+        passed=True,
+        samples=len(searches[0].index),
+        **{"hardware": "", "torch": "", "commit": ""} | provenance,
+        model_sha256=file_sha256(folder.model_file),
+        checks=[skipped(name, "made by hand") for name in REQUIRED],
+        solvers=[describe(search) for search in searches],
+    ).write(folder.checks_file)
 
 
 def certified(path: Path, row: str, radii: list[float], seed: int = 0) -> RunFolder:

@@ -64,11 +64,16 @@ def test_only_grey_and_colour_maps_are_images() -> None:
 
 def test_the_closed_form_reaches_the_boundary_of_affine_networks() -> None:
     truth = unit_affine()
-    reach = closed_form_reach(truth.network, truth.inputs, certify(truth.network, truth.inputs).radius)
+    reach = closed_form_reach(
+        truth.network, truth.inputs, certify(truth.network, truth.inputs).radius
+    )
     assert (reach.samples, reach.flipped_share) == (len(truth.inputs), 1.0)
     assert reach.median_ratio == pytest.approx(1.0, abs=1e-6)
 
 
 def test_without_a_certified_sample_there_is_no_ratio() -> None:
     truth = unit_affine()
-    assert closed_form_reach(truth.network, truth.inputs, truth.radii * 0).median_ratio is None
+    assert (
+        closed_form_reach(truth.network, truth.inputs, torch.zeros(len(truth.inputs))).median_ratio
+        is None
+    )

@@ -27,7 +27,14 @@ def test_budgets(
 ) -> None:
     folder = RunFolder(tmp_path)
     data = DataOptions(name="cifar10", limit=limit)
-    folder.start(Recipe(name="r", data=data, model=ModelOptions(name=model), training=TrainingOptions(**training)))
+    folder.start(
+        Recipe(
+            name="r",
+            data=data,
+            model=ModelOptions(name=model),
+            training=TrainingOptions(**training),
+        )
+    )
     assert budget(folder) == words
 
 

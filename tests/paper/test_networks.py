@@ -8,7 +8,11 @@ from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_r
 from unitmargin.paper.printed import printed_rows
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, embedded_recipe, read_recipe
 
-CIFAR = Recipe(name="mine", data=DataOptions(name="cifar10"), model=ModelOptions(name="ugnn", normalization="centre"))
+CIFAR = Recipe(
+    name="mine",
+    data=DataOptions(name="cifar10"),
+    model=ModelOptions(name="ugnn", normalization="centre"),
+)
 
 ROWS = {
     (row["model"], row["input"], row.get("side", 32))

@@ -16,10 +16,7 @@ from unitmargin.reporting.figures import (
 )
 from unitmargin.training.train import EpochRecord
 
-HISTORY = [
-    EpochRecord(epoch, 2.0 / epoch, 0.9, 0.8, 1e-7, 1e-3, 2.0)
-    for epoch in range(1, 5)
-]
+HISTORY = [EpochRecord(epoch, 2.0 / epoch, 0.9, 0.8, 1e-7, 1e-3, 2.0) for epoch in range(1, 5)]
 RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
 TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tables import read_rows, write_rows
 import torch
 from claims import EXAMPLES, certified
 from safetensors.torch import load_file
+from tables import read_rows, write_rows
 
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.check import SHOWN, check_files

@@ -74,7 +74,11 @@ def moons(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     recipe = Recipe(
         name="moons",
         data=DataOptions(name="moons", limit=100),
-        model=ModelOptions(name="dense_ugnn", normalization="scalar", options={"hidden": [2, 2], "activation": "abs"}),
+        model=ModelOptions(
+            name="dense_ugnn",
+            normalization="scalar",
+            options={"hidden": [2, 2], "activation": "abs"},
+        ),
         training=TrainingOptions(epochs=1, batch_size=50),
         verify_samples=20,
     )

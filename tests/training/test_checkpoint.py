@@ -1,6 +1,5 @@
 """Checkpoints and weights: exact round trips, and files that are refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest

@@ -93,8 +93,8 @@ class RunFolder:
 
     def searches(self) -> list[Search]:
         self.require(self.solvers_file, f"verify {self.path}")
-        certificates = self.certificates()
-        return self._verified(self.solvers_file, lambda f: read_searches(f, certificates))
+        others = self.certificates(), self.findings().solvers
+        return self._verified(self.solvers_file, lambda f: read_searches(f, *others))
 
     def findings(self) -> Findings:
         return self._verified(self.checks_file, lambda f: read_findings(f, self._model()))

@@ -9,7 +9,7 @@ import torch
 from pydantic import BeforeValidator, NonNegativeFloat, NonNegativeInt
 
 from unitmargin.certificates.findings import RADIUS_AGREEMENT
-from unitmargin.certificates.tightness import NO_BOX, Box, Search, box_name
+from unitmargin.certificates.tightness import NO_BOX, Box, Search, box_name, describe
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.runs.certificates import Certificates, Length
@@ -39,7 +39,10 @@ KINDS: dict[str, Any] = {
 }
 
 SHARED = ("solver", "settings", "box")
-"""Columns with one entry a search; all others have one a sample."""
+"""Columns with one entry a search."""
+
+NUMBERS = tuple(name for name in KINDS if name not in SHARED)
+"""Columns with one entry a sample."""
 
 
 def write_searches(file: Path, searches: Sequence[Search]) -> None:
@@ -54,12 +57,14 @@ def write_searches(file: Path, searches: Sequence[Search]) -> None:
     write_table(file, columns)
 
 
-def read_searches(file: Path, certificates: Certificates) -> list[Search]:
+def read_searches(
+    file: Path, certificates: Certificates, described: Sequence[dict[str, Any]]
+) -> list[Search]:
     """Read solvers.csv, in the order in which the searches were written.
 
     Raises:
-        ValueError: a damaged or empty file, numbers that are no distances, or labels and radii that
-            are not those of the certificates.
+        ValueError: a damaged file, numbers that are no distances, labels and radii that are not
+            those of the certificates, or other searches and samples than checks.json describes.
     """
     columns = read_table(file, KINDS)
     keys = list(zip(*(columns.pop(name) for name in SHARED), strict=True))
@@ -70,9 +75,16 @@ def read_searches(file: Path, certificates: Certificates) -> list[Search]:
         tensors: dict[str, Any] = {name: column[own] for name, column in numbers.items()}
         searches.append(Search(*key, **tensors))
         _require_fit(searches[-1], certificates)
-    if not searches:
-        raise ValueError("it must hold the rows of one search or more, got none")
+    if list(map(_identity, map(describe, searches))) != list(map(_identity, described)):
+        raise ValueError(
+            f"it must hold all rows of the {len(described)} searches of checks.json, got "
+            f"{', '.join(map(str, searches)) or 'none'} of {len(keys)} rows"
+        )
     return searches
+
+
+def _identity(description: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(description.get(name) for name in (*SHARED, "samples"))
 
 
 def _require_fit(search: Search, certificates: Certificates) -> None:

@@ -3,7 +3,6 @@
 import torch
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
-from unitmargin.certificates.certificate import Certificate
 from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
@@ -16,32 +15,26 @@ CERTIFY_BATCH = 512
 
 def certify_samples(
     frozen: FrozenNetwork, samples: Samples, profile: str = "float64"
-) -> Certificate:
+) -> Certificates:
     """Certificates of all samples, batch by batch."""
     parts = [
         certify(frozen, samples.batch(slice(start, start + CERTIFY_BATCH))[0], profile)
         for start in range(0, len(samples), CERTIFY_BATCH)
     ]
-    names = ("label", "runner_up", "margin", "radius", "slack")
-    return Certificate(
-        **{name: torch.cat([getattr(part, name) for part in parts]) for name in names}
+    label, *columns = (
+        torch.cat([getattr(part, name) for part in parts])
+        for name in ("label", "runner_up", "margin", "radius")
     )
+    return Certificates(samples.labels, label, *columns, profile)
 
 
 def certify_run(folder: RunFolder, inputs: bool = False) -> str:
     """Certify the test samples of a run folder; ``inputs`` keeps them for ``unitmargin check``."""
     frozen, samples = folder.frozen(), folder.dataset().test
-    found = certify_samples(frozen, samples)
-    certificates = Certificates(
-        samples.labels, found.label, found.runner_up, found.margin, found.radius
-    )
-    write_certificates(
-        folder.certificates_file,
-        certificates,
-        folder.model_file,
-        folder.inputs_file,
-        samples.batch(slice(0, len(samples)))[0] if inputs else None,
-    )
+    certificates = certify_samples(frozen, samples)
+    certified = samples.batch(slice(0, len(samples)))[0] if inputs else None
+    files = folder.certificates_file, certificates, folder.model_file, folder.inputs_file
+    write_certificates(*files, certified=certified)
     return (
         f"certify: {len(samples)} samples, clean {certificates.certified_accuracy(0.0):.4f}, "
         f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f} "
