@@ -12,7 +12,17 @@ def test_the_grid_holds_points_and_discs_and_its_logits() -> None:
     network = FrozenNetwork([Dense(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.zeros(2))], (2,))
     points = torch.rand(MOST_POINTS + 1, 2)
     samples = Samples(points, torch.arange(len(points)) % 2)
-    disc = Exhibit(0, "wrong", "0", "1", "0", 3.0, None, points[0].double(), points[1].double())
+    disc = Exhibit(
+        index=0,
+        why="wrong",
+        label="0",
+        predicted="1",
+        other="0",
+        radius=3.0,
+        distance=None,
+        original=points[0].double(),
+        adversarial=points[1].double(),
+    )
     plane = sample_plane(network, samples, [disc])
     assert torch.equal(plane.points, points[:MOST_POINTS].double())
     assert torch.equal(plane.labels, samples.labels[:MOST_POINTS])

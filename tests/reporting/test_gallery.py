@@ -18,7 +18,17 @@ def opened(source: str) -> Image.Image:
 
 
 def exhibit(original: torch.Tensor, adversarial: torch.Tensor) -> Exhibit:
-    return Exhibit(0, "wrong", "a", "b", "c", 0.1, 0.2, original.double(), adversarial.double())
+    return Exhibit(
+        index=0,
+        why="wrong",
+        label="a",
+        predicted="b",
+        other="c",
+        radius=0.1,
+        distance=0.2,
+        original=original.double(),
+        adversarial=adversarial.double(),
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,17 @@ def exhibit(row: int, predicted: str) -> Exhibit:
     point = POINTS[row].double()
     boundary = point * torch.tensor([0.0, 1.0])
     distance = float(point[0].abs())
-    return Exhibit(row, "typical radius", "a", predicted, "b", distance, distance, point, boundary)
+    return Exhibit(
+        index=row,
+        why="typical radius",
+        label="a",
+        predicted=predicted,
+        other="b",
+        radius=distance,
+        distance=distance,
+        original=point,
+        adversarial=boundary,
+    )
 
 
 def test_regions_and_names_are_drawn_and_named() -> None:

@@ -1,7 +1,6 @@
 """measurements.safetensors: all of it returns, and what is damaged or foreign is refused."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,42 @@ from safetensors.torch import load_file, save_file
 from unitmargin.certificates.exhibits import Exhibit, Reach
 from unitmargin.certificates.plane import Plane
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.options import Options
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.measurements import Measurements, write_measurements
+from unitmargin.runs.measurements import Measurements
 
 
-def measured() -> Measurements:
+def measured(model_sha256: str) -> Measurements:
     grid = torch.linspace(0, 1, 3).double()
-    exhibits = tuple(
-        Exhibit(index, "wrong", "a", "b", "c", 0.1, distance, *torch.rand(2, 2).double())
+    exhibits = [
+        Exhibit(
+            index=index,
+            why="wrong",
+            label="a",
+            predicted="b",
+            other="c",
+            radius=0.1,
+            distance=distance,
+            original=torch.rand(2).double(),
+            adversarial=torch.rand(2).double(),
+        )
         for index, distance in ((4, 0.3), (5, None))
-    )
+    ]
     points = torch.rand(6, 2).double()
     return Measurements(
+        model_sha256=model_sha256,
+        reach=Reach(samples=9, flipped_share=1.0, median_ratio=None),
+        input_range=[-0.5, 1.0],
+        layers=[["Dense", 1.0, 1.0], ["Abs", 1.0, 1.0]],
         gradient_norms=torch.rand(4, 3).double(),
-        reach=Reach(9, 1.0, None),
-        input_range=(-0.5, 1.0),
-        layers=(("Dense", 1.0, 1.0), ("Abs", 1.0, 1.0)),
         exhibits=exhibits,
-        plane=Plane(points, torch.arange(6), grid, grid, torch.rand(9, 3).double()),
+        plane=Plane(
+            points=points,
+            labels=torch.arange(6),
+            horizontal=grid,
+            vertical=grid,
+            logits=torch.rand(9, 3).double(),
+        ),
     )
 
 
@@ -37,13 +54,9 @@ def plain(value: Any) -> Any:
     """Values that can be compared, tensors as lists."""
     if isinstance(value, torch.Tensor):
         return value.tolist()
-    if isinstance(value, tuple):
+    if isinstance(value, list):
         return [plain(entry) for entry in value]
-    return (
-        {name: plain(entry) for name, entry in vars(value).items()}
-        if hasattr(value, "__dict__")
-        else value
-    )
+    return {name: plain(entry) for name, entry in value} if isinstance(value, Options) else value
 
 
 @pytest.fixture
@@ -55,25 +68,28 @@ def folder(tmp_path: Path) -> RunFolder:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_all_of_it_returns(whole: bool, folder: RunFolder) -> None:
-    written = measured() if whole else replace(measured(), exhibits=(), plane=None)
-    write_measurements(folder.measurements_file, written, folder.model_file)
+    written = measured(file_sha256(folder.model_file))
+    written = written if whole else written.changed(exhibits=[], plane=None)
+    written.write(folder.measurements_file)
     assert plain(folder.measurements()) == plain(written)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "mine"}, "format must be one of unitmargin-measurements-1, got 'mine'"),
+        ({"format": "mine"}, "format must be 'unitmargin-measurements-1', got 'mine'"),
         ({"model_sha256": "0"}, "model_sha256 must be .* got 0"),
-        ({"reach": 3}, "measurements"),
-        ({"exhibits": [{"index": 3}]}, "measurements"),
-        ({"layers": [["Dense"]]}, "measurements"),
+        ({"reach": 3}, "reach must be a table, got 3"),
+        ({"exhibits": [{"index": 3}]}, "why must be given, got nothing"),
+        ({"layers": [3]}, "layers.0 must be a valid list, got 3"),
+        ({"exhibits": 3}, "it must hold measurements"),
+        ({"reach": {"samples": 0, "flipped_share": 1, "median_ratio": None}}, "samples must be"),
     ],
 )
 def test_what_does_not_fit_is_refused(
     change: dict[str, Any], message: str, folder: RunFolder
 ) -> None:
-    write_measurements(folder.measurements_file, measured(), folder.model_file)
+    measured(file_sha256(folder.model_file)).write(folder.measurements_file)
     content = {
         "format": "unitmargin-measurements-1",
         "model_sha256": file_sha256(folder.model_file),
@@ -90,7 +106,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_a_file_that_is_cut_is_refused(folder: RunFolder) -> None:
-    write_measurements(folder.measurements_file, measured(), folder.model_file)
+    measured(file_sha256(folder.model_file)).write(folder.measurements_file)
     folder.measurements_file.write_bytes(folder.measurements_file.read_bytes()[:-9])
     with pytest.raises(RunError, match=f"run `unitmargin verify {folder.path}` again"):
         folder.measurements()

@@ -1,14 +1,15 @@
 """Telling test samples with their closest adversarial points, and the closed form in numbers."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.data import Samples
+from unitmargin.foundation.options import Options
 from unitmargin.frozen import FrozenNetwork
 
 PLACES = (
@@ -31,8 +32,7 @@ def is_image(in_shape: tuple[int, ...]) -> bool:
     return len(in_shape) == 3 and in_shape[0] in IMAGE_CHANNELS
 
 
-@dataclass(frozen=True, eq=False)
-class Exhibit:
+class Exhibit(Options):
     """One test sample and its closest adversarial point.
 
     Attributes:
@@ -45,19 +45,20 @@ class Exhibit:
         original, adversarial: the two inputs, float64.
     """
 
-    index: int
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    index: NonNegativeInt
     why: str
     label: str
     predicted: str
     other: str
-    radius: float
-    distance: float | None
+    radius: NonNegativeFloat
+    distance: NonNegativeFloat | None
     original: Tensor
     adversarial: Tensor
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(Options):
     """How often the closed form and its ray find another label, and how far out.
 
     Attributes:
@@ -66,7 +67,7 @@ class Reach:
         median_ratio: median of distance / certified radius; None without a certified sample.
     """
 
-    samples: int
+    samples: PositiveInt
     flipped_share: float
     median_ratio: float | None
 
@@ -143,4 +144,5 @@ def closed_form_reach(
     ratios = (found.flipped_distance / radius)[found.flipped & (radius > 0)]
     median = float(ratios.quantile(0.5)) if len(ratios) else math.nan
     share = float(found.flipped.double().mean())
-    return Reach(len(inputs), share, median if math.isfinite(median) else None)
+    finite = median if math.isfinite(median) else None
+    return Reach(samples=len(inputs), flipped_share=share, median_ratio=finite)

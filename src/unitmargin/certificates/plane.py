@@ -1,14 +1,15 @@
 """A classifier of the plane: its logits on a grid around test points and certified discs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float64, Int64
+from pydantic import ConfigDict
 from torch import Tensor
 
 from unitmargin.certificates.exhibits import Exhibit
 from unitmargin.data import Samples
+from unitmargin.foundation.options import Options
 from unitmargin.frozen import FrozenNetwork
 
 PLANE_SHAPE = (2,)
@@ -23,9 +24,10 @@ EDGE = 0.06
 """Empty border, as a share of the extent of points and discs."""
 
 
-@dataclass(frozen=True, eq=False)
-class Plane:
+class Plane(Options):
     """Test points with labels, and the logits on the grid of both coordinates, x moving fastest."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     points: Float64[Tensor, "batch 2"]
     labels: Int64[Tensor, " batch"]
@@ -45,7 +47,13 @@ def sample_plane(frozen: FrozenNetwork, samples: Samples, exhibits: Sequence[Exh
     across, along = torch.meshgrid(horizontal, vertical, indexing="xy")
     with torch.no_grad():
         logits = frozen.in_float64()(torch.stack((across.flatten(), along.flatten()), dim=1))
-    return Plane(points[:MOST_POINTS], labels[:MOST_POINTS], horizontal, vertical, logits)
+    return Plane(
+        points=points[:MOST_POINTS],
+        labels=labels[:MOST_POINTS],
+        horizontal=horizontal,
+        vertical=vertical,
+        logits=logits,
+    )
 
 
 def _axis(

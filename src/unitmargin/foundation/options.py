@@ -9,7 +9,11 @@ from unitmargin.foundation.choice import advice, require_choice
 
 Own = TypeVar("Own", bound="Options")
 
-RULES = {"is_instance_of": "a list", "sequence_str": "a list", "model_type": "a table"}
+RULES = {
+    "an instance of Sequence": "a list",
+    "'str' instances are not allowed as a Sequence value": "a list",
+    "a valid dictionary": "a table",
+}
 """Rules that pydantic words in terms of Python."""
 
 
@@ -60,8 +64,8 @@ def broken_rule(error: Mapping[str, Any]) -> str:
     """What one of pydantic's errors says of a value: its rule, the value and the next step."""
     if error["type"] == "missing":
         return "must be given, got nothing; add it"
-    rule = RULES.get(error["type"], error["msg"].removeprefix("Input should be "))
-    return f"must be {rule}, got {error['input']!r}; correct the value"
+    rule = error["msg"].removeprefix("Input should be ").split(" or instance of ")[0]
+    return f"must be {RULES.get(rule, rule)}, got {error['input']!r}; correct the value"
 
 
 def _first_mistake(kind: type[Options], error: ValidationError) -> str:

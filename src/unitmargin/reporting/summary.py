@@ -7,6 +7,7 @@ from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.exhibits import Exhibit, is_image
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.evidence import Evidence
+from unitmargin.runs.measurements import PICTURES
 
 PIXELS = "pixels in [0, 1]"
 OWN_UNITS = "the data's own units"
@@ -94,12 +95,6 @@ def _training(evidence: Evidence) -> dict[str, Any]:
 
 
 def _row(exhibit: Exhibit) -> dict[str, Any]:
-    return {
-        "index": exhibit.index,
-        "why": exhibit.why,
-        "label": exhibit.label,
-        "predicted": exhibit.predicted,
-        "radius": exhibit.radius,
-        "adversarial": exhibit.other,
-        "distance": exhibit.distance,
-    }
+    row = exhibit.model_dump(exclude=PICTURES)
+    beyond = row.pop("other")
+    return row | {"adversarial": beyond}

@@ -1,5 +1,7 @@
 """Certify: frozen network and test data to certificates.csv, one row a sample."""
 
+from typing import Any
+
 import torch
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
@@ -21,11 +23,12 @@ def certify_samples(
         certify(frozen, samples.batch(slice(start, start + CERTIFY_BATCH))[0], profile)
         for start in range(0, len(samples), CERTIFY_BATCH)
     ]
-    label, *columns = (
-        torch.cat([getattr(part, name) for part in parts])
+    columns: dict[str, Any] = {
+        name: torch.cat([getattr(part, name) for part in parts])
         for name in ("label", "runner_up", "margin", "radius")
-    )
-    return Certificates(samples.labels, label, *columns, profile)
+    }
+    predicted = columns.pop("label")
+    return Certificates(samples.labels, predicted, **columns, profile=profile)
 
 
 def certify_run(folder: RunFolder, inputs: bool = False) -> str:

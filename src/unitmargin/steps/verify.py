@@ -30,7 +30,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.measurements import Measurements, write_measurements
+from unitmargin.runs.measurements import Measurements
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import SOLVERS
@@ -121,29 +121,30 @@ def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
     return tuple(dict.fromkeys(read_choice(word) for word in words))
 
 
-def measure(frozen: FrozenNetwork, test: Samples, certificates: Certificates) -> Measurements:
-    """What the report shows of the network and its test samples, beside what was found.
+def measure(
+    frozen: FrozenNetwork, test: Samples, certificates: Certificates, model_sha256: str
+) -> Measurements:
+    """What the report shows of a network and its test samples, beside what was found.
 
     Cost: the gradients of all classes at 256 samples, and 72 float64 forward passes of 136.
     """
-    pairs = math.comb(frozen.n_classes, 2)
-    count = max(1, min(GRADIENT_SAMPLES, MOST_NORMS // pairs))
+    count = max(1, min(GRADIENT_SAMPLES, MOST_NORMS // math.comb(frozen.n_classes, 2)))
     drawn, _ = test.batch(test.spread(count))
     tried = test.spread(CLOSED_FORM_SAMPLES)
-    low, high = (float(end) / test.scale for end in test.inputs.aminmax())
     plane = frozen.in_shape == PLANE_SHAPE
     shown = plane or is_image(frozen.in_shape)
     right, radius = certificates.right, certificates.radius
     exhibits = make_exhibits(frozen, test, radius, right) if shown else ()
-    layers = frozen.facts.get("layers") or [
-        (row.kind, row.smallest, row.largest) for row in audit(frozen).layers
+    rows: list[list[str | float]] = [
+        [row.kind, row.smallest, row.largest] for row in audit(frozen).layers
     ]
     return Measurements(
-        gradient_norms=pair_gradient_norms(frozen.in_float64(), drawn.double()),
+        model_sha256=model_sha256,
         reach=closed_form_reach(frozen, test.batch(tried)[0], radius[tried]),
-        input_range=(low, high),
-        layers=tuple((kind, smallest, largest) for kind, smallest, largest in layers),
-        exhibits=exhibits,
+        input_range=[float(end) / test.scale for end in test.inputs.aminmax()],
+        layers=frozen.facts.get("layers") or rows,
+        gradient_norms=pair_gradient_norms(frozen.in_float64(), drawn.double()),
+        exhibits=list(exhibits),
         plane=sample_plane(frozen, test, exhibits) if plane else None,
     )
 
@@ -175,6 +176,7 @@ def verify_run(
     """
     choices = choose_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()
+    sha256 = file_sha256(folder.model_file)
     count = recipe.verify_samples if n_samples is None else n_samples
     if count < 1:
         raise ValueError(f"samples must be at least 1, got {count}; leave it out for the recipe's")
@@ -201,14 +203,12 @@ def verify_run(
         passed=all(row.passed for row in found),
         samples=len(inputs),
         **provenance(),
-        model_sha256=file_sha256(folder.model_file),
+        model_sha256=sha256,
         checks=found,
         solvers=[describe(search) for search in searches],
     )
     write_searches(folder.solvers_file, searches)
-    write_measurements(
-        folder.measurements_file, measure(frozen, test, certificates), folder.model_file
-    )
+    measure(frozen, test, certificates, sha256).write(folder.measurements_file)
     findings.write(folder.checks_file)
     return _message(folder, findings, searches), findings.passed
 
