@@ -59,14 +59,9 @@ RecipeOptions = Annotated[Chosen, tyro.conf.arg(name="")]
 
 def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
-    from unitmargin.steps.train import train_run
-    from unitmargin.training.processes import join_processes, leave_processes
+    from unitmargin.steps.train import train_recipe
 
-    recipe, folder = options.open()
-    message = train_run(recipe, folder, options.device)
-    if join_processes(options.device)[0].first:
-        print(message)
-    leave_processes()
+    train_recipe(*options.open(), options.device)
     return 0
 
 

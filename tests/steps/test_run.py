@@ -16,7 +16,8 @@ def test_all_verbs_are_taken_whatever_verify_says(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("train", "freeze", "certify", "report"):
+    monkeypatch.setattr("unitmargin.steps.train.train_run", lambda *_: "train")
+    for name in ("freeze", "certify", "report"):
         monkeypatch.setattr(step, f"{name}_run", lambda *_, n=name: n)
     monkeypatch.setattr(step, "verify_run", lambda *_: ("verify", passed))
     assert step.run_recipe(Recipe(name="a"), RunFolder(tmp_path)) is passed

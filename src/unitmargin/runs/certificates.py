@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float32, Float64, Int64
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
-from safetensors.torch import save_file
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
-from unitmargin.foundation.files import file_sha256, read_json, write_aside, write_json
+from unitmargin.foundation.files import file_sha256, read_json, write_json
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
+from unitmargin.foundation.tensors import write_tensors
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.runs.requirements import require_hash
 
@@ -92,8 +92,7 @@ def write_certificates(
     write_table(table, {"index": range(len(certificates)), **columns})
     inputs.unlink(missing_ok=True)
     if certified is not None:
-        with write_aside(inputs) as aside:
-            save_file({"inputs": certified.contiguous()}, str(aside))
+        write_tensors(inputs, {"inputs": certified}, {})
     facts = Facts(
         profile=certificates.profile,
         samples=len(certificates),

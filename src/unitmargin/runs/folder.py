@@ -7,6 +7,7 @@ from typing import TypeVar
 from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset
 from unitmargin.foundation.files import write_text
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
@@ -16,7 +17,6 @@ from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.requirements import RunError as RunError
 from unitmargin.runs.searches import read_searches
-from unitmargin.training.checkpoint import read_origin
 from unitmargin.training.train import EpochRecord
 
 Content = TypeVar("Content")
@@ -79,7 +79,7 @@ class RunFolder:
         """With what the run was trained, as its weights say; empty without weights."""
         if not self.weights_file.is_file():
             return {}
-        return read_origin(self.weights_file)
+        return self._read(self.weights_file, TRAIN, read_tensors)[1]
 
     def frozen(self) -> FrozenNetwork:
         return load(self._model())

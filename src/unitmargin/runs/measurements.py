@@ -7,14 +7,13 @@ from typing import Any, Literal
 import torch
 from jaxtyping import Float64
 from pydantic import ConfigDict
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from unitmargin.certificates.exhibits import Exhibit, Reach
 from unitmargin.certificates.plane import Plane
-from unitmargin.foundation.files import parse_json, write_aside
+from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
+from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.runs.requirements import require_hash
 
 PICTURES = {"original", "adversarial"}
@@ -52,10 +51,7 @@ class Measurements(Options):
         tensors = {"gradient_norms": self.gradient_norms, **dict(self.plane or ())}
         for name in PICTURES if self.exhibits else ():
             tensors[name] = torch.stack([getattr(exhibit, name) for exhibit in self.exhibits])
-        whole = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
-        header = {"measurements": json.dumps(content, allow_nan=False)}
-        with write_aside(file) as aside:
-            save_file(whole, str(aside), metadata=header)
+        write_tensors(file, tensors, {"measurements": json.dumps(content, allow_nan=False)})
 
 
 def read_measurements(file: Path, model: Path) -> Measurements:
@@ -64,17 +60,16 @@ def read_measurements(file: Path, model: Path) -> Measurements:
     Raises:
         ValueError: a damaged file, or measurements of another model.
     """
+    tensors, header = read_tensors(file)
     try:
-        with safe_open(str(file), framework="pt") as opened:
-            content: dict[str, Any] = parse_json((opened.metadata() or {})["measurements"])
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        content: dict[str, Any] = parse_json(header["measurements"])
         pictures = {name: tensors.pop(name) for name in PICTURES & tensors.keys()}
         content["exhibits"] = [
             row | {name: stack[number] for name, stack in pictures.items()}
             for number, row in enumerate(content["exhibits"])
         ]
         norms = tensors.pop("gradient_norms")
-    except (SafetensorError, LookupError, TypeError) as error:
+    except (LookupError, TypeError) as error:
         raise ValueError(f"it must hold measurements, got {error!r} from reading it") from None
     measurements = Measurements(
         **content, gradient_norms=norms, plane=Plane(**tensors) if tensors else None

@@ -14,7 +14,7 @@ from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import DEFAULT_SOLVERS, choose_solvers, verify_run
-from unitmargin.training.processes import join_processes, leave_processes
+from unitmargin.training.processes import leave_processes
 
 ALL = "all"
 """The target that stands for every one."""
@@ -98,9 +98,7 @@ def reproduce(
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
     folders = train_rows(targets, budget, out, device, minutes)
-    first = join_processes(device)[0].first
-    leave_processes()
-    if not first:
+    if not leave_processes():
         return True
     sound = evaluate_rows(targets, folders, solvers, budget.samples)
     print(write_outputs(target, folders, out))

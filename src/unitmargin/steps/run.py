@@ -5,9 +5,8 @@ from unitmargin.runs.recipe import Recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
-from unitmargin.steps.train import train_run
+from unitmargin.steps.train import train_recipe
 from unitmargin.steps.verify import verify_run
-from unitmargin.training.processes import join_processes, leave_processes
 
 
 def run_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:
@@ -16,12 +15,8 @@ def run_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:
     The message of each verb is printed as it ends. Of many processes the first goes on after the
     training, and the others are done.
     """
-    message = train_run(recipe, folder, device)
-    first = join_processes(device)[0].first
-    leave_processes()
-    if not first:
+    if not train_recipe(recipe, folder, device):
         return True
-    print(message)
     print(freeze_run(folder))
     print(certify_run(folder))
     message, passed = verify_run(folder)

@@ -9,7 +9,7 @@ from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
 from unitmargin.training.checkpoint import write_weights
 from unitmargin.training.precision import check_precision
-from unitmargin.training.processes import join_processes
+from unitmargin.training.processes import join_processes, leave_processes
 from unitmargin.training.train import train
 from unitmargin.training.trainer import Trainer
 
@@ -71,3 +71,12 @@ def train_run(
         f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
         f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
     )
+
+
+def train_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:
+    """Train and print the message; of many processes only in the first. Whether this is it."""
+    message = train_run(recipe, folder, device)
+    first = leave_processes()
+    if first:
+        print(message)
+    return first
