@@ -135,14 +135,14 @@ def measure(
     shown = plane or is_image(frozen.in_shape)
     right, radius = certificates.right, certificates.radius
     exhibits = make_exhibits(frozen, test, radius, right) if shown else ()
-    rows: list[list[str | float]] = [
+    layers = frozen.facts.get("layers") or [
         [row.kind, row.smallest, row.largest] for row in audit(frozen).layers
     ]
     return Measurements(
         model_sha256=model_sha256,
         reach=closed_form_reach(frozen, test.batch(tried)[0], radius[tried]),
         input_range=[float(end) / test.scale for end in test.inputs.aminmax()],
-        layers=frozen.facts.get("layers") or rows,
+        layers=layers,
         gradient_norms=pair_gradient_norms(frozen.in_float64(), drawn.double()),
         exhibits=list(exhibits),
         plane=sample_plane(frozen, test, exhibits) if plane else None,

@@ -66,7 +66,7 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
 
 
 def leave_processes() -> bool:
-    """Leave the group, so that the process can end without a complaint; whether it was the first."""
+    """Leave the group, so that the process can end in peace; whether it was the first."""
     if not dist.is_initialized():
         return True
     first = dist.get_rank() == 0
