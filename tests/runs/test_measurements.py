@@ -12,6 +12,7 @@ from unitmargin.certificates.exhibits import Exhibit, Reach
 from unitmargin.certificates.plane import Plane
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.options import Options
+from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.measurements import Measurements
 
@@ -103,6 +104,16 @@ def test_what_does_not_fit_is_refused(
     save_file(tensors, folder.measurements_file, metadata=header)
     with pytest.raises(RunError, match=f"{message}.*run `unitmargin verify {folder.path}` again"):
         folder.measurements()
+
+
+def test_a_tensor_of_another_shape_is_refused_in_one_line(folder: RunFolder) -> None:
+    measured(file_sha256(folder.model_file)).write(folder.measurements_file)
+    tensors, header = read_tensors(folder.measurements_file)
+    tensors["gradient_norms"] = torch.rand(1000)
+    write_tensors(folder.measurements_file, tensors, header)
+    with pytest.raises(RunError, match="gradient_norms must be an instance of Float64") as raised:
+        folder.measurements()
+    assert "\n" not in str(raised.value)
 
 
 def test_a_file_that_is_cut_is_refused(folder: RunFolder) -> None:

@@ -7,6 +7,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from unitmargin.foundation.choice import advice, require_choice
 
+LONGEST = 200
+"""Characters of a value in a message: tensors have more."""
+
 Own = TypeVar("Own", bound="Options")
 
 RULES = {
@@ -65,7 +68,8 @@ def broken_rule(error: Mapping[str, Any]) -> str:
     if error["type"] == "missing":
         return "must be given, got nothing; add it"
     rule = error["msg"].removeprefix("Input should be ").split(" or instance of ")[0]
-    return f"must be {RULES.get(rule, rule)}, got {error['input']!r}; correct the value"
+    got = " ".join(repr(error["input"]).split())[:LONGEST]
+    return f"must be {RULES.get(rule, rule)}, got {got}; correct the value"
 
 
 def _first_mistake(kind: type[Options], error: ValidationError) -> str:
