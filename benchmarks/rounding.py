@@ -14,7 +14,6 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +60,7 @@ def load_points(run: RunFolder, data: Path | None, samples: int) -> Tensor:
     """The first samples of the test data, spread evenly, then of the training data."""
     recipe = run.recipe()
     path = recipe.data.path if data is None else str(data)
-    dataset = open_dataset(replace(recipe, data=replace(recipe.data, path=path)))
+    dataset = open_dataset(recipe.changed(data={"path": path}))
     test = dataset.test.batch(dataset.test.spread(samples))[0]
     missing = samples - len(test)
     if missing <= 0:

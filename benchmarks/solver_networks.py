@@ -71,7 +71,7 @@ def run_case(folder: Path, data: Path | None, samples: int) -> Case:
     run = RunFolder(folder)
     recipe = run.recipe()
     path = recipe.data.path if data is None else str(data)
-    test = open_dataset(replace(recipe, data=replace(recipe.data, path=path))).test
+    test = open_dataset(recipe.changed(data={"path": path})).test
     name = f"{recipe.name}, {recipe.training.epochs} epochs"
     return correct(name, run.frozen(), [test], samples, small=False)
 

@@ -1,23 +1,54 @@
 """Run folders of the paper's rows as certify leaves them, without any training."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from unitmargin.foundation.tables import write_csv
+import torch
+
+from unitmargin.auditing.finding import skipped
+from unitmargin.certificates.tightness import Search, describe
+from unitmargin.foundation.files import file_sha256
 from unitmargin.paper import Table
+from unitmargin.runs.certificates import Certificates, write_certificates
+from unitmargin.runs.findings import REQUIRED, Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import embedded_recipe, read_recipe
+from unitmargin.runs.searches import write_searches
 
-CERTIFICATES = ("index", "label", "predicted", "runner_up", "margin", "radius")
+
+def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
+    """Certificates by hand; a negative radius stands for a wrong prediction."""
+    label, radius = torch.tensor(labels), torch.tensor(radii, dtype=torch.float64)
+    predicted = torch.where(radius >= 0, label, label + 1)
+    return Certificates(label, predicted, label + 2, torch.ones_like(radius), radius.abs())
+
+
+def write_made(folder: RunFolder, certificates: Certificates) -> None:
+    """Certificates of a model file that is none, which nothing here opens."""
+    folder.model_file.write_bytes(b"no network")
+    write_certificates(
+        folder.certificates_file, certificates, folder.model_file, folder.inputs_file
+    )
+
+
+def write_made_searches(folder: RunFolder, searches: list[Search], **provenance: str) -> None:
+    """Searches, and findings that describe them and nothing else."""
+    write_searches(folder.solvers_file, searches)
+    Findings(
+        passed=True,
+        samples=len(searches[0].index),
+        **{"hardware": "", "torch": "", "commit": ""} | provenance,
+        model_sha256=file_sha256(folder.model_file),
+        checks=[skipped(name, "made by hand") for name in REQUIRED],
+        solvers=[describe(search) for search in searches],
+    ).write(folder.checks_file)
 
 
 def certified(path: Path, row: str, radii: list[float], seed: int = 0) -> RunFolder:
     """A folder of three epochs; a negative radius stands for a wrong prediction."""
     recipe = read_recipe(embedded_recipe(row))
     folder = RunFolder(path)
-    folder.start(replace(recipe, training=replace(recipe.training, seed=seed, epochs=3)))
-    rows = [(i, 1, 1 if radius >= 0 else 0, 2, 1.0, abs(radius)) for i, radius in enumerate(radii)]
-    write_csv(folder.certificates_file, CERTIFICATES, rows)
+    folder.start(recipe.changed(training={"seed": seed, "epochs": 3}))
+    write_made(folder, made_certificates([1] * len(radii), radii))
     return folder
 
 

@@ -15,8 +15,9 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunFolder
-from unitmargin.steps.certify import certify_samples, write_certificates
+from unitmargin.steps.certify import certify_samples
 
 N_INPUTS = 24
 """Inputs of each network: enough to meet several classes."""
@@ -114,6 +115,7 @@ def certified(folder: Path, example: Example, profile: str = "float64") -> RunFo
     save(example.network, run.model_file)
     labels = torch.zeros(len(example.inputs), dtype=torch.int64)
     samples = Samples(example.inputs, labels)
-    certificate = certify_samples(example.network, samples, profile)
-    write_certificates(run, certificate, samples, profile, inputs=True)
+    certificates = certify_samples(example.network, samples, profile)
+    files = run.certificates_file, certificates, run.model_file, run.inputs_file
+    write_certificates(*files, certified=example.inputs.float())
     return run

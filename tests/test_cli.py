@@ -64,11 +64,13 @@ def test_the_walk_succeeds_step_by_step_and_a_broken_head_fails_it(
     frozen = load(folder.model_file)
     frozen.head.weight.mul_(1.01)
     save(frozen, folder.model_file)
-    assert status("verify", folder.path) == 1
-    assert "verify: FAILED upd" in capsys.readouterr().out
+    assert status("verify", folder.path) == 2
+    assert "run `unitmargin certify runs/tiny` again" in capsys.readouterr().err
     assert status("certify", folder.path) == 0
     assert status("verify", folder.path) == 1
-    assert "FAILED unit_gradient" in capsys.readouterr().out
+    found = capsys.readouterr().out
+    assert "verify: FAILED upd" in found
+    assert "FAILED unit_gradient" in found
 
 
 def test_verify_takes_solvers_and_reproduce_shows_them(
@@ -114,16 +116,6 @@ def test_the_checker_confirms_a_run_and_names_a_false_row(
     folder.model_file.write_bytes(folder.model_file.read_bytes()[:-1])
     assert status("check", folder.path) == 2
     assert "no sound safetensors file" in capsys.readouterr().err
-
-
-def test_run_walks_all_steps_and_keeps_the_status_of_verify(
-    recipe: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called: list[str] = []
-    for name, result in (("train", 0), ("freeze", 0), ("certify", 0), ("verify", 1), ("report", 0)):
-        monkeypatch.setattr(cli, name, lambda *_, n=name, r=result: (called.append(n), r)[1])
-    assert status("run", recipe) == 1
-    assert called == ["train", "freeze", "certify", "verify", "report"]
 
 
 def test_options_change_the_recipe(recipe: Path, tmp_path: Path) -> None:
@@ -178,7 +170,7 @@ def test_a_step_taken_too_early_names_the_one_before(
 def test_wrong_recipes_exit_with_2(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe.write_text(RECIPE.replace("epochs", "epoch"))
     assert status("train", recipe) == 2
-    assert "unknown key 'epoch'" in capsys.readouterr().err
+    assert "training.epoch is no option" in capsys.readouterr().err
     recipe.write_text(RECIPE.replace("16", "160"))
     assert status("train", recipe) == 2
     assert "J J^T = I" in capsys.readouterr().err
@@ -225,16 +217,16 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
-def test_help_lists_the_commands_and_does_not_import_torch() -> None:
+def test_help_lists_the_commands_and_imports_neither_torch_nor_pydantic() -> None:
     code = (
         "import sys\n"
         "from unitmargin.cli import main\n"
         "try:\n    main(['--help'])\n"
-        "finally:\n    print('torch' in sys.modules, file=sys.stderr)\n"
+        "finally:\n    print({'torch', 'pydantic'} & set(sys.modules), file=sys.stderr)\n"
     )
     done = python(code)
     assert done.returncode == 0
-    assert done.stderr.strip().splitlines()[-1] == "False"
+    assert done.stderr.strip().splitlines()[-1] == "set()"
     for command in cli.COMMANDS:
         assert command in done.stdout
 

@@ -2,10 +2,9 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -51,34 +50,18 @@ class Chosen:
         from unitmargin.runs.recipe import embedded_recipe, read_recipe
 
         recipe = read_recipe(embedded_recipe(self.recipe))
-        path = None if self.data is None else str(self.data.resolve())
-        data = _given({"path": path, "limit": self.limit})
-        training = _given({"epochs": self.epochs, "seed": self.seed})
-        changed = replace(
-            recipe,
-            data=replace(recipe.data, **data),
-            training=replace(recipe.training, **training),
-        )
+        changed = recipe.overridden(self.data, self.limit, self.epochs, self.seed)
         return changed, RunFolder(self.out or Path("runs") / changed.name)
 
 
 RecipeOptions = Annotated[Chosen, tyro.conf.arg(name="")]
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
-    from unitmargin.steps.train import train_run
-    from unitmargin.training.processes import join_processes, leave_processes
+    from unitmargin.steps.train import train_recipe
 
-    recipe, folder = options.open()
-    message = train_run(recipe, folder, options.device)
-    if join_processes(options.device)[0].first:
-        print(message)
-    leave_processes()
+    train_recipe(*options.open(), options.device)
     return 0
 
 
@@ -185,39 +168,19 @@ def reproduce(
         device: cpu, cuda, cuda:1, ...
     """
     from unitmargin.steps import reproduce as step
-    from unitmargin.steps.train import train_run
-    from unitmargin.training.processes import join_processes, leave_processes
 
-    verbs = step.Verbs(
-        train=lambda recipe, folder: print(train_run(recipe, folder, device, minutes)),
-        certify=lambda folder: freeze(folder.path) or certify(folder.path),
-        verify=lambda folder: verify(folder.path, solvers, samples) == 0,
-    )
-    targets = list(step.known_targets(target).values())
-    folders, status = list(runs), 0
-    if not runs:
-        budget = step.Budget(data, epochs, limit, step.seeds_of(seeds), samples)
-        folders = step.train_rows(targets, budget, out, verbs)
-        first = join_processes(device)[0].first
-        leave_processes()
-        if not first:
-            return 0
-        status = 0 if step.evaluate_rows(targets, folders, verbs) else 1
-    print(step.write_outputs(target, folders, out))
-    return status
+    if runs:
+        print(step.write_outputs(target, runs, out))
+        return 0
+    budget = step.Budget(data, epochs, limit, step.seeds_of(seeds), samples)
+    return 0 if step.reproduce(target, budget, out, solvers, device, minutes) else 1
 
 
 def run(options: RecipeOptions) -> int:
     """Walk the whole recipe: train, freeze, certify, verify, report."""
-    train(options)
-    if os.environ.get("RANK", "0") != "0":
-        return 0
-    folder = options.open()[1].path
-    freeze(folder)
-    certify(folder)
-    status = verify(folder)
-    report(folder)
-    return status
+    from unitmargin.steps.run import run_recipe
+
+    return 0 if run_recipe(*options.open(), options.device) else 1
 
 
 def demo(out: Path = Path("runs/digits")) -> int:

@@ -9,11 +9,11 @@ import pytest
 import torch
 from claims import EXAMPLES, Example, certified
 from exact import EXACT
+from tables import read_rows
 
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_inputs, read_model
-from unitmargin.foundation.tables import read_csv
 from unitmargin.frozen import FROZEN_LAYERS, Dense, FrozenNetwork, save
 from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.profiles import PROFILES
@@ -57,7 +57,7 @@ def test_logits_agree_with_those_of_torch(name: str, dtype: torch.dtype, tmp_pat
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_honest_radii_are_proved(name: str, profile: str, tmp_path: Path) -> None:
     folder = certified(tmp_path, EXAMPLES[name](), profile)
-    rows = read_csv(folder.certificates_file)
+    rows = read_rows(folder.certificates_file)
     labels = np.array([int(row["predicted"]) for row in rows])
     radii = np.array([float(row["radius"]) for row in rows])
     model = read_model(folder.model_file)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from claims import Example, certified
 from peers import SHAPES, inputs, peer
+from tables import read_rows, write_rows
 
 from unitmargin.checker import check
 from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_model
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen.profiles import PROFILES
 
 CLOSE = 1e-9
@@ -153,10 +153,10 @@ def test_certificates_of_peers_are_confirmed_and_raised_ones_are_not(
     if poisoned and profile != "float64":
         return  # the slack is larger than every margin
     assert len(positive) >= 10
-    rows = read_csv(run.certificates_file)
+    rows = read_rows(run.certificates_file)
     row = positive[0].certificate.row
     rows[row]["radius"] = repr(positive[0].provable * (1 + RAISED))
-    write_csv(run.certificates_file, list(rows[0]), [list(line.values()) for line in rows])
+    write_rows(run.certificates_file, rows)
     failed = [verdict for verdict in check(*files)[0] if verdict.reason]
     assert [verdict.certificate.row for verdict in failed] == [row]
     assert failed[0].reason.startswith("radius ")

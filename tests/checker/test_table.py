@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 from claims import EXAMPLES, certified
+from tables import read_rows, write_rows
 
 from unitmargin.checker import CheckError, Verdict, check, write
 from unitmargin.foundation.files import file_sha256
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen import load, save
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.runs.folder import RunFolder
@@ -42,10 +42,9 @@ Row = dict[str, str]
 
 
 def edit(run: RunFolder, change: Callable[[list[Row]], None]) -> None:
-    rows = read_csv(run.certificates_file)
-    header = list(rows[0])
+    rows = read_rows(run.certificates_file)
     change(rows)
-    write_csv(run.certificates_file, header, [list(row.values()) for row in rows])
+    write_rows(run.certificates_file, rows)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -53,7 +52,7 @@ def edit(run: RunFolder, change: Callable[[list[Row]], None]) -> None:
 def test_honest_certificates_are_confirmed(name: str, profile: str, tmp_path: Path) -> None:
     run = certified(tmp_path, EXAMPLES[name](), profile)
     found = verdicts(run)
-    assert len(found) == len(read_csv(run.certificates_file))
+    assert len(found) == len(read_rows(run.certificates_file))
     assert [verdict.reason for verdict in found] == [""] * len(found)
     assert sum(verdict.certificate.radius > 0 for verdict in found) >= len(found) // 2
 
@@ -122,7 +121,7 @@ def test_a_radius_of_zero_claims_nothing(run: RunFolder) -> None:
 def test_reasons_are_written(run: RunFolder) -> None:
     edit(run, lambda rows: rows[1].update(radius="9.0"))
     write(verdicts(run), run.path / "checked.csv")
-    row = read_csv(run.path / "checked.csv")[1]
+    row = read_rows(run.path / "checked.csv")[1]
     assert row["verdict"].startswith("radius 9.0, proved 0.")
     assert float(row["difference"]) < 0
 

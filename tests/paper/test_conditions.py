@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unitmargin.paper.conditions import budget, origin_of
+from unitmargin.paper.conditions import budget
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.training.options import TrainingOptions
@@ -26,10 +26,17 @@ def test_budgets(
     tmp_path: Path, model: str, training: dict[str, int], limit: int | None, words: str
 ) -> None:
     folder = RunFolder(tmp_path)
-    data = DataOptions("cifar10", limit=limit)
-    folder.start(Recipe("r", data, ModelOptions(model), TrainingOptions(**training)))
+    data = DataOptions(name="cifar10", limit=limit)
+    folder.start(
+        Recipe(
+            name="r",
+            data=data,
+            model=ModelOptions(name=model),
+            training=TrainingOptions(**training),
+        )
+    )
     assert budget(folder) == words
 
 
 def test_a_run_without_weights_has_no_origin(tmp_path: Path) -> None:
-    assert origin_of(RunFolder(tmp_path)) == {}
+    assert RunFolder(tmp_path).origin() == {}

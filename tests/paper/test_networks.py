@@ -1,6 +1,5 @@
 """Names: from a recipe to the paper's row and back."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +8,11 @@ from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_r
 from unitmargin.paper.printed import printed_rows
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, embedded_recipe, read_recipe
 
-CIFAR = Recipe("mine", DataOptions("cifar10"), ModelOptions("ugnn", "centre"))
+CIFAR = Recipe(
+    name="mine",
+    data=DataOptions(name="cifar10"),
+    model=ModelOptions(name="ugnn", normalization="centre"),
+)
 
 ROWS = {
     (row["model"], row["input"], row.get("side", 32))
@@ -56,8 +59,8 @@ def test_recipes_train_as_the_paper_says(row: tuple[str, str, int]) -> None:
     ],
 )
 def test_networks_of_the_paper_and_others(options: dict[str, Any], name: str | None) -> None:
-    assert paper_name(replace(CIFAR, model=ModelOptions("ugnn", "none", options))) == name
+    assert paper_name(CIFAR.changed(model=ModelOptions(name="ugnn", options=options))) == name
 
 
 def test_other_data_are_no_row_of_the_paper() -> None:
-    assert paper_name(replace(CIFAR, data=DataOptions("cifar100"))) is None
+    assert paper_name(CIFAR.changed(data={"name": "cifar100"})) is None

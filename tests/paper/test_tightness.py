@@ -1,11 +1,11 @@
 """The LB/MAP tables: a run stands in the paper's row it belongs to, and the others are not run."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from certified import made_certificates, write_made, write_made_searches
 from safetensors.torch import save_file
 
 from unitmargin.certificates.tightness import Search
@@ -14,15 +14,16 @@ from unitmargin.paper.conditions import NOT_RUN
 from unitmargin.paper.tightness import HEADER, tightness_tables
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
-from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import Status
 from unitmargin.training.options import TrainingOptions
 
 CIFAR = Recipe(
-    "mine",
-    DataOptions("cifar10"),
-    ModelOptions("ugnn", "centre", {"activation": "abs", "head": "bounded"}),
-    TrainingOptions(epochs=7, seed=3),
+    name="mine",
+    data=DataOptions(name="cifar10"),
+    model=ModelOptions(
+        name="ugnn", normalization="centre", options={"activation": "abs", "head": "bounded"}
+    ),
+    training=TrainingOptions(epochs=7, seed=3),
 )
 
 
@@ -44,9 +45,9 @@ def verified(path: Path, recipe: Recipe) -> RunFolder:
         n_forward=torch.ones(4, dtype=torch.int64),
         n_backward=torch.ones(4, dtype=torch.int64),
     )
-    write_searches(folder.solvers_file, [free, replace(free, box=(0.0, 1.0))])
+    write_made(folder, made_certificates([0] * 4, [1.0, 1.0, 1.0, -1.0]))
     content = {"hardware": "a_machine, 1 thread", "torch": "2.13.0", "commit": "abc"}
-    folder.checks_file.write_text(json.dumps(content))
+    write_made_searches(folder, [free, replace(free, box=(0.0, 1.0))], **content)
     save_file({"weight": torch.zeros(1)}, folder.weights_file, metadata=content)
     return folder
 
@@ -81,7 +82,9 @@ def test_a_run_stands_beside_the_paper(tmp_path: Path) -> None:
 
 
 def test_other_runs_have_a_table_of_their_own(tmp_path: Path) -> None:
-    digits = Recipe("d", DataOptions("digits", limit=9), ModelOptions("dense_ugnn"))
+    digits = Recipe(
+        name="d", data=DataOptions(name="digits", limit=9), model=ModelOptions(name="dense_ugnn")
+    )
     tables = {table.label: rows(table) for table in tightness_tables([verified(tmp_path, digits)])}
     assert [row["Model"] for row in tables["tab:other-runs"]] == ["dense_ugnn on digits"] * 2
     assert all(row["Our LB/MAP"] == NOT_RUN for row in tables["tab:further-map"])

@@ -14,17 +14,15 @@ from unitmargin.reporting.figures import (
     loss_curve,
     margin_histogram,
 )
+from unitmargin.training.train import EpochRecord
 
-HISTORY = [
-    {"epoch": float(epoch), "loss": 2.0 / epoch, "clean_accuracy": 0.9, "certified_accuracy": 0.8}
-    for epoch in range(1, 5)
-]
+HISTORY = [EpochRecord(epoch, 2.0 / epoch, 0.9, 0.8, 1e-7, 1e-3, 2.0) for epoch in range(1, 5)]
 RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
 TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
 
 FIGURES: dict[str, Callable[[], str]] = {
-    "certified": lambda: certified_curve(RADII, 4, TABLE),
-    "none right": lambda: certified_curve(RADII[:0], 4, {0.0: 0.0, 0.25: 0.0}),
+    "certified": lambda: certified_curve(RADII, RADII < 0.5, TABLE),
+    "none right": lambda: certified_curve(RADII, RADII < 0, {0.0: 0.0, 0.25: 0.0}),
     "loss": lambda: loss_curve(HISTORY),
     "loss of one epoch": lambda: loss_curve(HISTORY[:1]),
     "accuracy": lambda: accuracy_curve(HISTORY, "36/255"),
@@ -66,7 +64,7 @@ def test_theme_colours_are_left_to_the_page(name: str) -> None:
 
 
 def test_certified_curve_describes_its_marks() -> None:
-    label = ElementTree.fromstring(certified_curve(RADII, 4, TABLE)).attrib["aria-label"]
+    label = ElementTree.fromstring(certified_curve(RADII, RADII < 0.5, TABLE)).attrib["aria-label"]
     assert "75.0% at 0, 50.0% at 0.25" in label
 
 

@@ -4,8 +4,10 @@ import xml.etree.ElementTree as ElementTree
 
 import torch
 
+from unitmargin.certificates.exhibits import Exhibit
+from unitmargin.certificates.plane import sample_plane
+from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.reporting.gallery import Exhibit
 from unitmargin.reporting.plane import decision_regions
 
 POINTS = torch.tensor([[-1.0, 0.0], [1.0, 0.5], [0.25, 0.0]])
@@ -21,12 +23,24 @@ def exhibit(row: int, predicted: str) -> Exhibit:
     point = POINTS[row].double()
     boundary = point * torch.tensor([0.0, 1.0])
     distance = float(point[0].abs())
-    return Exhibit(row, "typical radius", "a", predicted, "b", distance, distance, point, boundary)
+    return Exhibit(
+        index=row,
+        why="typical radius",
+        label="a",
+        predicted=predicted,
+        other="b",
+        radius=distance,
+        distance=distance,
+        original=point,
+        adversarial=boundary,
+    )
 
 
 def test_regions_and_names_are_drawn_and_named() -> None:
     exhibits = [exhibit(0, "a"), exhibit(2, "b")]
-    figure = decision_regions(half_planes(("a", "$b$ < c")), POINTS, LABELS, exhibits)
+    classes = ("a", "$b$ < c")
+    plane = sample_plane(half_planes(classes), Samples(POINTS, LABELS), exhibits)
+    figure = decision_regions(plane, classes, exhibits)
     root = ElementTree.fromstring(figure)
     assert "2 certified discs" in root.attrib["aria-label"]
     assert "$b$ &lt; c" in figure
@@ -38,4 +52,5 @@ def test_a_class_that_is_never_predicted_has_no_region() -> None:
     network = FrozenNetwork(
         [Dense(torch.zeros(2, 2), torch.tensor([1.0, 0.0]))], (2,), ("always", "never")
     )
-    assert ElementTree.fromstring(decision_regions(network, POINTS, LABELS, [])).tag == "svg"
+    plane = sample_plane(network, Samples(POINTS, LABELS), [])
+    assert ElementTree.fromstring(decision_regions(plane, network.classes, [])).tag == "svg"

@@ -1,14 +1,11 @@
 """The run folder: names, whole files, and errors that name the next command."""
 
-import math
 import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from unitmargin.foundation.files import write_json, write_text
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import commit, hardware, provenance
@@ -29,6 +26,10 @@ def test_every_file_has_its_own_name(tmp_path: Path) -> None:
         (RunFolder.dataset, "train RECIPE"),
         (RunFolder.history, "train RECIPE"),
         (RunFolder.frozen, "freeze {path}"),
+        (RunFolder.certificates, "certify {path}"),
+        (RunFolder.searches, "verify {path}"),
+        (RunFolder.findings, "verify {path}"),
+        (RunFolder.measurements, "verify {path}"),
     ],
 )
 def test_a_missing_file_names_the_command_that_writes_it(
@@ -41,23 +42,27 @@ def test_a_missing_file_names_the_command_that_writes_it(
 
 def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.start(Recipe("a"))
-    folder.start(Recipe("a"))
-    assert folder.recipe() == Recipe("a")
+    folder.start(Recipe(name="a"))
+    folder.start(Recipe(name="a"))
+    assert folder.recipe() == Recipe(name="a")
     with pytest.raises(RunError, match="run of another recipe; choose another --out"):
-        folder.start(Recipe("a", training=TrainingOptions(epochs=7)))
-    assert folder.recipe() == Recipe("a")
+        folder.start(Recipe(name="a", training=TrainingOptions(epochs=7)))
+    assert folder.recipe() == Recipe(name="a")
 
 
 def test_the_data_set_is_limited(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.start(Recipe("a", DataOptions("digits", limit=30)))
+    folder.start(Recipe(name="a", data=DataOptions(name="digits", limit=30)))
     dataset = folder.dataset()
     assert (len(dataset.train), len(dataset.test)) == (30, 30)
 
 
 def test_the_model_is_drawn_from_the_seed_and_normalised_by_the_data() -> None:
-    recipe = Recipe("a", DataOptions("moons"), ModelOptions("dense_ugnn", "channel"))
+    recipe = Recipe(
+        name="a",
+        data=DataOptions(name="moons"),
+        model=ModelOptions(name="dense_ugnn", normalization="channel"),
+    )
     dataset = open_dataset(recipe)
     torch.manual_seed(5)
     first = open_model(recipe, dataset)
@@ -69,28 +74,6 @@ def test_the_model_is_drawn_from_the_seed_and_normalised_by_the_data() -> None:
     assert (first.normalize.mean - inputs.mean(0)).abs().max() <= 1e-6
     assert (first.normalize.std - inputs.std(0, correction=0)).abs().max() <= 1e-6
     assert (first.in_shape, first.n_classes) == ((2,), 2)
-
-
-def test_text_appears_whole(tmp_path: Path) -> None:
-    write_text(tmp_path / "new" / "a.txt", "ä\n")
-    assert (tmp_path / "new" / "a.txt").read_text(encoding="utf-8") == "ä\n"
-    assert [file.name for file in (tmp_path / "new").iterdir()] == ["a.txt"]
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    write_json(path, {"a": 1})
-    with pytest.raises(TypeError):
-        write_json(path, {"a": object()})
-    assert path.read_text() == '{\n  "a": 1\n}\n'
-
-
-def test_tables_keep_every_digit(tmp_path: Path) -> None:
-    values = [1 / 3, 1e-300, math.pi * 1e10, 0.1 + 0.2]
-    write_csv(tmp_path / "a.csv", ("index", "value"), list(enumerate(values)))
-    rows = read_csv(tmp_path / "a.csv")
-    assert [float(row["value"]) for row in rows] == values
-    assert [int(row["index"]) for row in rows] == [0, 1, 2, 3]
 
 
 def test_provenance_says_where_it_was_made() -> None:

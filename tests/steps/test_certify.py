@@ -7,18 +7,15 @@ import pytest
 import torch
 from exact import affine
 from safetensors.torch import load_file
+from tables import read_rows
 
-from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.certify import Certificate, certify
+from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
-from unitmargin.foundation.tables import read_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import (
     CERTIFY_BATCH,
-    FORMAT,
-    certified_accuracy,
     certify_run,
     certify_samples,
 )
@@ -34,30 +31,20 @@ def test_batches_make_no_difference() -> None:
     samples = Samples(inputs, torch.zeros(len(inputs), dtype=torch.int64))
     assert len(samples) > CERTIFY_BATCH
     whole, parts = certify(truth.network, inputs), certify_samples(truth.network, samples)
-    assert torch.equal(whole.label, parts.label)
+    assert torch.equal(whole.label, parts.predicted)
     assert torch.equal(whole.runner_up, parts.runner_up)
     # Batches of another size sum in another order.
-    for name in ("margin", "radius", "slack"):
+    for name in ("margin", "radius"):
         assert (getattr(whole, name) - getattr(parts, name)).abs().max() <= 1e-13
-
-
-def test_certified_accuracy_counts_right_samples_with_a_larger_radius() -> None:
-    radius = torch.tensor([0.0, 0.25, 0.5, 0.5, 2.0], dtype=torch.float64)
-    label = torch.tensor([0, 1, 1, 0, -1])
-    certificate = Certificate(label, label, radius, radius, radius)
-    labels = torch.tensor([0, 1, 1, 1, 0])
-    accuracy = certified_accuracy(certificate, labels, (0.0, 0.25, 0.4, 0.5))
-    assert accuracy == {0.0: 0.4, 0.25: 0.2, 0.4: 0.2, 0.5: 0.0}
-    assert tuple(certified_accuracy(certificate, labels)) == EPSILONS
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     recipe = Recipe(
-        "tiny",
-        DataOptions("digits", limit=60),
-        ModelOptions("dense_ugnn", "scalar", {"hidden": [16]}),
-        TrainingOptions(epochs=3, batch_size=16, learning_rate=1e-2),
+        name="tiny",
+        data=DataOptions(name="digits", limit=60),
+        model=ModelOptions(name="dense_ugnn", normalization="scalar", options={"hidden": [16]}),
+        training=TrainingOptions(epochs=3, batch_size=16, learning_rate=1e-2),
     )
     run = RunFolder(tmp_path / "run")
     train_run(recipe, run)
@@ -67,13 +54,13 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
     message = certify_run(folder)
-    rows = read_csv(folder.certificates_file)
+    rows = read_rows(folder.certificates_file)
     samples, frozen = folder.dataset().test, folder.frozen()
     certificate = certify_samples(frozen, samples)
     assert list(rows[0]) == ["index", "label", "predicted", "runner_up", "margin", "radius"]
     assert [int(row["index"]) for row in rows] == list(range(60))
     assert [int(row["label"]) for row in rows] == samples.labels.tolist()
-    assert [int(row["predicted"]) for row in rows] == certificate.label.tolist()
+    assert [int(row["predicted"]) for row in rows] == certificate.predicted.tolist()
     assert [int(row["runner_up"]) for row in rows] == certificate.runner_up.tolist()
     assert [float(row["margin"]) for row in rows] == certificate.margin.tolist()
     assert [float(row["radius"]) for row in rows] == certificate.radius.tolist()
@@ -97,7 +84,7 @@ def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
     certify_run(folder, inputs=True)
     facts = json.loads(folder.certificate_facts_file.read_text())
     assert facts == {
-        "format": FORMAT,
+        "format": "unitmargin-certificates-1",
         "profile": "float64",
         "samples": 60,
         "units": "l2 distance in the units of the inputs",

@@ -8,8 +8,8 @@ import pytest
 import torch
 from claims import EXAMPLES, certified
 from safetensors.torch import load_file
+from tables import read_rows, write_rows
 
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.check import SHOWN, check_files
 
@@ -33,7 +33,7 @@ def test_a_run_folder_and_its_table_are_the_same(run: RunFolder) -> None:
             "check: 24 certificates confirmed, 0 not, 0 claim nothing, profile float64 -> "
             f"{run.path / 'checked.csv'}"
         )
-    assert len(read_csv(run.path / "checked.csv")) == 24
+    assert len(read_rows(run.path / "checked.csv")) == 24
 
 
 def test_files_from_elsewhere(run: RunFolder, tmp_path: Path) -> None:
@@ -46,10 +46,10 @@ def test_files_from_elsewhere(run: RunFolder, tmp_path: Path) -> None:
 
 
 def test_rows_that_fail_are_named(run: RunFolder) -> None:
-    rows = read_csv(run.certificates_file)
+    rows = read_rows(run.certificates_file)
     for row in rows[2:]:
         row["radius"] = "7.0"
-    write_csv(run.certificates_file, list(rows[0]), [list(row.values()) for row in rows])
+    write_rows(run.certificates_file, rows)
     message, confirmed = check_files(run.path)
     lines = message.splitlines()
     assert not confirmed

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from unitmargin.auditing.finding import Finding
 from unitmargin.certificates.certify import certify
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
@@ -17,14 +18,14 @@ from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
-from unitmargin.steps.verify import Check, verify, verify_run
+from unitmargin.steps.verify import verify, verify_run
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import evaluate
 
 SKIPPED = {"unit_gradient", "closed_form_outside_radius"}
 
 
-def checks_of(frozen: FrozenNetwork) -> dict[str, Check]:
+def checks_of(frozen: FrozenNetwork) -> dict[str, Finding]:
     inputs = torch.rand(8, *frozen.in_shape)
     samples = Samples(inputs, torch.zeros(8, dtype=torch.int64))
     return {check.name: check for check in verify(frozen, samples)}
@@ -88,10 +89,10 @@ def test_a_broken_ugnn_cannot_hide_among_lower_bounds() -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = RunFolder(tmp_path_factory.mktemp("peer"))
     recipe = Recipe(
-        "peer",
-        DataOptions("digits", limit=120),
-        ModelOptions("lip_convnet5", options={"width": 4}),
-        TrainingOptions(epochs=2, batch_size=40, learning_rate=1e-2, loss="multi_margin"),
+        name="peer",
+        data=DataOptions(name="digits", limit=120),
+        model=ModelOptions(name="lip_convnet5", options={"width": 4}),
+        training=TrainingOptions(epochs=2, batch_size=40, learning_rate=1e-2, loss="multi_margin"),
         verify_samples=16,
     )
     train_run(recipe, folder)

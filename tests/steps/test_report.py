@@ -1,7 +1,6 @@
 """The report step: three files that agree with the run folder and stand alone."""
 
 import json
-import math
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from tables import read_rows, write_rows
 
 from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run
@@ -61,10 +60,10 @@ def finished_run(path: Path, recipe: Recipe) -> RunFolder:
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     recipe = Recipe(
-        "tiny digits",
-        DataOptions("digits", limit=200),
-        ModelOptions("dense_ugnn", options={"hidden": [32, 16]}),
-        TrainingOptions(epochs=4, batch_size=50, learning_rate=1e-2),
+        name="tiny digits",
+        data=DataOptions(name="digits", limit=200),
+        model=ModelOptions(name="dense_ugnn", options={"hidden": [32, 16]}),
+        training=TrainingOptions(epochs=4, batch_size=50, learning_rate=1e-2),
         verify_samples=40,
     )
     return finished_run(tmp_path_factory.mktemp("digits"), recipe)
@@ -73,10 +72,14 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 @pytest.fixture(scope="module")
 def moons(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     recipe = Recipe(
-        "moons",
-        DataOptions("moons", limit=100),
-        ModelOptions("dense_ugnn", "scalar", {"hidden": [2, 2], "activation": "abs"}),
-        TrainingOptions(epochs=1, batch_size=50),
+        name="moons",
+        data=DataOptions(name="moons", limit=100),
+        model=ModelOptions(
+            name="dense_ugnn",
+            normalization="scalar",
+            options={"hidden": [2, 2], "activation": "abs"},
+        ),
+        training=TrainingOptions(epochs=1, batch_size=50),
         verify_samples=20,
     )
     return finished_run(tmp_path_factory.mktemp("moons"), recipe)
@@ -88,7 +91,7 @@ def contents(folder: RunFolder) -> dict[str, Any]:
 
 
 def test_numbers_agree_with_the_certificates(digits: RunFolder) -> None:
-    report, rows = contents(digits), read_csv(digits.certificates_file)
+    report, rows = contents(digits), read_rows(digits.certificates_file)
     right = [float(row["radius"]) for row in rows if row["label"] == row["predicted"]]
     assert report["samples"] == len(rows) == 200
     assert report["clean_accuracy"] == pytest.approx(len(right) / len(rows), abs=1e-15)
@@ -113,7 +116,7 @@ def test_numbers_agree_with_history_checks_and_model(digits: RunFolder) -> None:
     assert report["passed"] == all(check["passed"] for check in checks)
     assert report["verified_samples"] == 40
     assert report["epochs"] == len(history) == 4
-    assert report["seconds_total"] == pytest.approx(sum(row["seconds"] for row in history))
+    assert report["seconds_total"] == pytest.approx(sum(record.seconds for record in history))
     assert report["seconds_per_epoch"] == pytest.approx(report["seconds_total"] / 4)
     assert report["parameters"] == sum(
         tensor.numel() for tensor in digits.frozen().state_dict().values()
@@ -143,7 +146,7 @@ def test_attack_lands_outside_the_radius_and_close(digits: RunFolder) -> None:
 
 
 def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
-    report, rows = contents(digits), read_csv(digits.solvers_file)
+    report, rows = contents(digits), read_rows(digits.solvers_file)
     assert [row["box"] for row in report["solvers"]] == ["none", "[0; 1]"]
     page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
     for row in report["solvers"]:
@@ -165,7 +168,7 @@ def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
 
 
 def test_gallery_shows_right_and_wrong_with_points_outside_the_radius(digits: RunFolder) -> None:
-    gallery, rows = contents(digits)["gallery"], read_csv(digits.certificates_file)
+    gallery, rows = contents(digits)["gallery"], read_rows(digits.certificates_file)
     assert len(gallery) == 8
     assert [row["why"] for row in gallery].count("wrong") == 1
     assert len({row["index"] for row in gallery}) == 8
@@ -236,8 +239,9 @@ def copied(folder: RunFolder, path: Path) -> RunFolder:
 def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Path) -> None:
     folder = copied(digits, tmp_path)
     content = json.loads(folder.checks_file.read_text())
-    broken = {"passed": False, "value": math.inf, "detail": "sample <7> is broken"}
+    broken = {"passed": False, "value": None, "detail": "sample <7> is broken"}
     content["checks"][-1] |= broken
+    content["passed"] = False
     folder.checks_file.write_text(json.dumps(content))
     report_run(folder)
     html = folder.report_html.read_text()
@@ -256,6 +260,7 @@ def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Pa
         ("certificates.csv", "unitmargin certify"),
         ("checks.json", "unitmargin verify"),
         ("solvers.csv", "unitmargin verify"),
+        ("measurements.safetensors", "unitmargin verify"),
     ],
 )
 def test_missing_file_names_the_command(
@@ -282,9 +287,9 @@ def test_searches_of_another_model_are_refused(
     column: str, text: str, digits: RunFolder, tmp_path: Path
 ) -> None:
     folder = copied(digits, tmp_path)
-    rows = read_csv(folder.solvers_file)
+    rows = read_rows(folder.solvers_file)
     rows[0][column] = text
-    write_csv(folder.solvers_file, list(rows[0]), [list(row.values()) for row in rows])
+    write_rows(folder.solvers_file, rows)
     with pytest.raises(RunError, match=r"must hold labels and radii of .* verify .* again"):
         report_run(folder)
 

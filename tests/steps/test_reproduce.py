@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from certified import certified
@@ -11,9 +12,9 @@ from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import Recipe
+from unitmargin.steps import reproduce as step
 from unitmargin.steps.reproduce import (
     Budget,
-    Verbs,
     evaluate_rows,
     known_targets,
     seeds_of,
@@ -25,38 +26,37 @@ ROW = row_recipe("UGNN+OPLU+updU", "raw")
 TARGET = replace(TARGETS["accuracy"], recipes=(ROW,))
 
 
-class Recorder:
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Verbs that leave the files of a step, and remember their calls."""
+    done: list[str] = []
 
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def verbs(self) -> Verbs:
-        return Verbs(self.train, self.leave("certificates_file"), self.leave("solvers_file"))
-
-    def broken(self) -> Verbs:
-        return replace(self.verbs(), verify=lambda folder: not self.verbs().verify(folder))
-
-    def train(self, recipe: Recipe, folder: RunFolder) -> None:
+    def train(recipe: Recipe, folder: RunFolder, *_: object) -> str:
         folder.start(recipe)
-        self.calls.append(f"train {folder.path.name}")
+        done.append(f"train {folder.path.name}")
+        return "train: done"
 
-    def leave(self, file: str) -> Callable[[RunFolder], bool]:
-        def verb(folder: RunFolder) -> bool:
+    def leave(file: str, result: Any) -> Callable[..., Any]:
+        def verb(folder: RunFolder, *_: object) -> Any:
             getattr(folder, file).touch()
-            self.calls.append(f"{file} {folder.path.name}")
-            return True
+            done.append(f"{file} {folder.path.name}")
+            return result
 
         return verb
 
+    monkeypatch.setattr(step, "train_run", train)
+    monkeypatch.setattr(step, "freeze_run", lambda folder: "freeze: done")
+    monkeypatch.setattr(step, "certify_run", leave("certificates_file", "certify: done"))
+    monkeypatch.setattr(step, "verify_run", leave("solvers_file", ("verify: done", True)))
+    return done
 
-def test_rows_are_trained_certified_and_attacked_once(tmp_path: Path) -> None:
-    recorder = Recorder()
+
+def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path: Path) -> None:
     budget = Budget(epochs=3, limit=7, seeds=seeds_of(2), samples=5)
-    folders = train_rows([TARGET, TARGET], budget, tmp_path, recorder.verbs())
+    folders = train_rows([TARGET, TARGET], budget, tmp_path)
     assert [folder.name for folder in folders] == [f"ugnn-oplu-updu-raw-seed{n}" for n in (0, 1)]
-    assert evaluate_rows([TARGET], folders, recorder.verbs())
-    assert recorder.calls == [
+    assert evaluate_rows([TARGET], folders)
+    assert calls == [
         "train ugnn-oplu-updu-raw-seed0",
         "train ugnn-oplu-updu-raw-seed1",
         "certificates_file ugnn-oplu-updu-raw-seed0",
@@ -67,27 +67,41 @@ def test_rows_are_trained_certified_and_attacked_once(tmp_path: Path) -> None:
     recipe = RunFolder(folders[1]).recipe()
     assert (recipe.training.epochs, recipe.training.seed, recipe.data.limit) == (3, 1, 7)
     assert recipe.verify_samples == 5
-    recorder.calls.clear()
-    evaluate_rows([TARGET], folders, recorder.verbs())
-    assert recorder.calls == []
+    calls.clear()
+    evaluate_rows([TARGET], folders)
+    assert calls == []
 
 
-def test_a_broken_promise_stops_no_other_row(tmp_path: Path) -> None:
-    recorder = Recorder()
-    folders = train_rows([TARGET], Budget(seeds=(0, 1)), tmp_path, recorder.verbs())
-    assert not evaluate_rows([TARGET], folders, recorder.broken())
-    assert [call.split()[0] for call in recorder.calls[2:]] == [
-        "certificates_file",
-        "solvers_file",
-    ] * 2
+def test_a_broken_promise_stops_no_other_row(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passing = step.verify_run
+    monkeypatch.setattr(step, "verify_run", lambda *given: (passing(*given)[0], False))
+    folders = train_rows([TARGET], Budget(seeds=(0, 1)), tmp_path)
+    assert not evaluate_rows([TARGET], folders)
+    assert [call.split()[0] for call in calls[2:]] == ["certificates_file", "solvers_file"] * 2
 
 
-def test_what_no_target_attacks_is_certified_alone(tmp_path: Path) -> None:
-    recorder = Recorder()
+def test_what_no_target_attacks_is_certified_alone(calls: list[str], tmp_path: Path) -> None:
     target = replace(TARGET, searches=False)
-    folders = train_rows([target], Budget(), tmp_path, recorder.verbs())
-    evaluate_rows([target], folders, recorder.verbs())
-    assert [call.split()[0] for call in recorder.calls] == ["train", "certificates_file"]
+    evaluate_rows([target], train_rows([target], Budget(), tmp_path))
+    assert [call.split()[0] for call in calls] == ["train", "certificates_file"]
+
+
+@pytest.mark.parametrize(
+    ("target", "solvers", "message"),
+    [
+        ("speed", ("fmn",), "target must be one of accuracy, .* got 'speed'"),
+        ("accuracy", ("flying",), "solvers must be one or more of .* got 'flying'"),
+        ("accuracy", (), "got none; choose among them"),
+    ],
+)
+def test_words_are_judged_before_anything_is_trained(
+    target: str, solvers: tuple[str, ...], message: str, calls: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        step.reproduce(target, Budget(), tmp_path, solvers)
+    assert calls == []
 
 
 def test_a_budget_without_changes_is_the_recipe(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from tables import read_rows
 from torch import Tensor
 
 from unitmargin.auditing.rows import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
-from unitmargin.foundation.tables import read_csv
 from unitmargin.layers.margin import margins
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import GNP
@@ -22,6 +22,7 @@ from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
+from unitmargin.training.losses import LOSSES
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import EpochRecord, TrainResult, evaluate, train
 from unitmargin.training.trainer import Trainer
@@ -277,7 +278,7 @@ def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_option_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="among batch_size, crop, .* got epoch"):
+    with pytest.raises(ValueError, match="epoch is no option, known: epochs, .* mean 'epochs'"):
         run("dense_ugnn", epoch=3)
 
 
@@ -286,10 +287,8 @@ def test_a_loss_that_is_not_finite_stops_the_run(
 ) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
 
-    def build(*_: object) -> Callable[[Tensor, Tensor], Tensor]:
-        return lambda logits, labels: logits.sum() * math.nan
-
-    monkeypatch.setattr("unitmargin.training.trainer.build_loss", build)
+    loss = TrainingOptions().loss
+    monkeypatch.setitem(LOSSES, loss, lambda logits, labels, options: logits.sum() * math.nan)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):
@@ -300,10 +299,10 @@ def test_a_loss_that_is_not_finite_stops_the_run(
 # --- The run folder ----------------------------------------------------------------------------
 
 TINY = Recipe(
-    "tiny",
-    DataOptions("digits", limit=60),
-    ModelOptions("dense_ugnn", options={"hidden": [12]}),
-    TrainingOptions(epochs=2, batch_size=32),
+    name="tiny",
+    data=DataOptions(name="digits", limit=60),
+    model=ModelOptions(name="dense_ugnn", options={"hidden": [12]}),
+    training=TrainingOptions(epochs=2, batch_size=32),
 )
 
 
@@ -313,9 +312,9 @@ def test_a_run_writes_weights_and_history_and_no_checkpoint(tmp_path: Path) -> N
     assert message.startswith("train: 2 epochs, clean ")
     names = {file.name for file in folder.path.iterdir()}
     assert names == {"recipe.toml", "weights.safetensors", "history.csv"}
-    rows = read_csv(folder.history_file)
+    rows = read_rows(folder.history_file)
     assert [row["epoch"] for row in rows] == ["1", "2"]
-    assert folder.history()[1]["loss"] == float(rows[1]["loss"])
+    assert folder.history()[1].loss == float(rows[1]["loss"])
     assert f"clean {float(rows[1]['clean_accuracy']):.4f}" in message
     dataset = open_dataset(TINY)
     by_hand = train(
@@ -331,7 +330,37 @@ def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     assert "is already there" in train_run(TINY, folder)
     assert folder.weights_file.read_bytes() == before
     with pytest.raises(RunError, match="run of another recipe"):
-        train_run(Recipe("tiny"), folder)
+        train_run(Recipe(name="tiny"), folder)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        TINY.changed(data={"name": "npz", "path": "none.npz"}),
+        TINY.changed(model={"options": {"hidden": [65]}}),
+        TINY.changed(model={"options": {"linear": "bjorck"}}, training={"precision": "tf32"}),
+    ],
+    ids=["data", "model", "precision"],
+)
+def test_a_run_that_cannot_start_writes_nothing(recipe: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="none.npz|J J\\^T = I|tf32 needs"):
+        train_run(recipe, RunFolder(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": -1}, "epochs must be greater than 0, got -1"),
+        ({"learning_rate": math.nan}, "learning_rate must be a finite number, got nan"),
+        ({"loss": "hinge"}, "loss must be one of multi_margin, .* got 'hinge'"),
+    ],
+)
+def test_changes_are_judged_in_one_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
+        run("dense_ugnn", **changes)
+    assert type(raised.value) is ValueError
+    assert "\n" not in str(raised.value)
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,9 +372,9 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             train_run(TINY, broken)
     assert broken.checkpoint_file.is_file()
     assert not broken.weights_file.exists()
-    assert [row["epoch"] for row in read_csv(broken.history_file)] == ["1"]
+    assert [row["epoch"] for row in read_rows(broken.history_file)] == ["1"]
     train_run(TINY, broken)
-    assert [row["epoch"] for row in read_csv(broken.history_file)] == ["1", "2"]
+    assert [row["epoch"] for row in read_rows(broken.history_file)] == ["1", "2"]
     mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
     assert mine.keys() == other.keys()
     assert all(torch.equal(mine[name], other[name]) for name in mine)

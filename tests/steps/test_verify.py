@@ -1,7 +1,6 @@
 """Verifying: promises that hold pass, and each broken one is found and named."""
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +9,18 @@ from typing import Any
 import pytest
 import torch
 from exact import EXACT, unit_affine
+from tables import read_rows, write_rows
 
 from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE
+from unitmargin.certificates import findings
+from unitmargin.certificates.findings import (
+    RADIUS_AGREEMENT,
+    closed_form_finding,
+    search_finding,
+)
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.certificates.tightness import describe, search_boundary
 from unitmargin.data import Samples
-from unitmargin.foundation.tables import read_csv, write_csv
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
 from unitmargin.frozen.proof import Proof
@@ -25,16 +30,13 @@ from unitmargin.models import build_model
 from unitmargin.models.freezing import freeze
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
-from unitmargin.runs.searches import read_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
-from unitmargin.steps.certify import HEADER, certify_run
+from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import (
     UNIT_BOX,
-    check_closed_form,
-    check_searches,
     choose_boxes,
     verify,
     verify_run,
@@ -55,7 +57,7 @@ def test_the_closed_form_never_contradicts_a_true_certificate(
     name: str, dtype: torch.dtype
 ) -> None:
     truth = EXACT[name](dtype)
-    check = check_closed_form(truth.network, truth.inputs)
+    check = closed_form_finding(truth.network, truth.inputs)
     assert check.passed, check.detail
     if truth.tight:  # the attack is as good as the certificate
         assert check.value <= 1 + 1e-9
@@ -68,7 +70,7 @@ def test_exact_certificates_pass_whatever_the_rounding(dtype: torch.dtype, class
     truth = unit_affine(dtype, classes, in_shape=(12,))
     for scale in (1e-3, 1.0, 100.0):
         inputs = scale * torch.randn(2000, 12, dtype=dtype)
-        check = check_closed_form(truth.network, inputs)
+        check = closed_form_finding(truth.network, inputs)
         assert check.passed, check.detail
 
 
@@ -125,7 +127,7 @@ def test_a_wrong_constant_is_caught_by_the_attack(monkeypatch: pytest.MonkeyPatc
     """Certificates 1 % too large are contradicted by a point, and the sample is named."""
     truth = unit_affine()
     scale_constants(monkeypatch, 0.99)
-    check = check_closed_form(truth.network, truth.inputs)
+    check = closed_form_finding(truth.network, truth.inputs)
     assert not check.passed
     assert check.value == pytest.approx(0.99, abs=1e-6)
     assert check.detail.startswith("sample ")
@@ -143,7 +145,7 @@ def test_solvers_contradict_certificates_that_are_too_large(
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
     search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
-    check = check_searches([search])
+    check = search_finding([search])
     assert check.passed is passed
     assert check.value == pytest.approx(factor, abs=1e-6)
     if not passed:
@@ -157,8 +159,8 @@ def test_a_search_without_points_proves_nothing_and_passes() -> None:
     search = search_boundary(
         network, torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
     )
-    check = check_searches([search])
-    assert (check.passed, check.value) == (True, math.inf)
+    check = search_finding([search])
+    assert (check.passed, check.value) == (True, None)
 
 
 def test_a_normalisation_is_no_broken_promise() -> None:
@@ -170,9 +172,9 @@ def test_a_normalisation_is_no_broken_promise() -> None:
 def test_samples_without_a_certificate_are_not_attacked() -> None:
     weight = torch.tensor([[0.5, 0.0], [-0.5, 0.0]], dtype=torch.float64)
     network = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
-    check = check_closed_form(network, torch.zeros(3, 2, dtype=torch.float64))
+    check = closed_form_finding(network, torch.zeros(3, 2, dtype=torch.float64))
     assert check.passed
-    assert check.value == math.inf
+    assert check.value is None
 
 
 # --- The run folder ----------------------------------------------------------------------------
@@ -181,10 +183,10 @@ def test_samples_without_a_certificate_are_not_attacked() -> None:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     recipe = Recipe(
-        "tiny",
-        DataOptions("digits", limit=80),
-        ModelOptions("dense_ugnn", options={"hidden": [16]}),
-        TrainingOptions(epochs=2, batch_size=16),
+        name="tiny",
+        data=DataOptions(name="digits", limit=80),
+        model=ModelOptions(name="dense_ugnn", options={"hidden": [16]}),
+        training=TrainingOptions(epochs=2, batch_size=16),
         verify_samples=30,
     )
     folder = RunFolder(tmp_path_factory.mktemp("run"))
@@ -197,8 +199,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 @pytest.fixture
 def folder(finished: RunFolder, tmp_path: Path) -> RunFolder:
     """A copy that a test may break."""
-    for file in (finished.recipe_file, finished.model_file, finished.certificates_file):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    for name in ("recipe.toml", "model.safetensors", "certificates.csv", "certificates.json"):
+        (tmp_path / name).write_bytes((finished.path / name).read_bytes())
     return RunFolder(tmp_path)
 
 
@@ -231,14 +233,14 @@ def test_claims_that_are_too_large_fail_the_run(
 
 def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
     verify_run(folder, ("closed_form", "deepfool", "deepfool"), 12)
-    searches = read_searches(folder.solvers_file)
+    searches = folder.searches()
     assert [(search.solver, search.box) for search in searches] == [
         ("closed_form", None),
         ("deepfool", None),
         ("closed_form", UNIT_BOX),
         ("deepfool", UNIT_BOX),
     ]
-    test, stored = folder.dataset().test, read_csv(folder.certificates_file)
+    test, stored = folder.dataset().test, read_rows(folder.certificates_file)
     summary = json.loads(folder.checks_file.read_text())
     assert summary["hardware"]
     for search, row in zip(searches, summary["solvers"], strict=True):
@@ -246,7 +248,7 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         assert torch.equal(search.label, test.labels[search.index])
         assert search.settings.endswith("refinements=20")
         radii = torch.tensor([float(stored[at]["radius"]) for at in search.index.tolist()]).double()
-        assert torch.allclose(search.radius, radii, atol=step.RADIUS_AGREEMENT)
+        assert torch.allclose(search.radius, radii, atol=RADIUS_AGREEMENT)
         assert row == describe(search)
         assert row["right"] == sum(
             stored[at]["label"] == stored[at]["predicted"] for at in search.index.tolist()
@@ -256,7 +258,7 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
 def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:
     words = ("fmn", "fmn:decay=0.05,steps=5", "fmn:steps=100", "fmn:steps=5")
     message, _ = verify_run(folder, words, 12, "off")
-    searches = read_searches(folder.solvers_file)
+    searches = folder.searches()
     assert [search.settings.split()[0] for search in searches] == ["steps=100", "steps=5"]
     assert [len(search.index) for search in searches] == [12, 12]
     assert "verify: fmn without box: certificate" in message
@@ -300,7 +302,7 @@ def test_the_default_solver_is_known() -> None:
 def test_the_rounding_attack_is_one_more_check(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: rounding_attack(f, x, p, 250))
+    monkeypatch.setattr(findings, "rounding_attack", lambda f, x, p: rounding_attack(f, x, p, 250))
     _, passed = verify_run(folder, rounding=True)
     content = json.loads(folder.checks_file.read_text())
     assert passed
@@ -313,12 +315,12 @@ def test_an_attack_that_breaks_nothing_naive_fails_the_check(
 ) -> None:
     counts = {"naive": 30, "margin/L": 30, "sound": 30}
     tame = RoundingAttack("float32", 30, counts, dict.fromkeys(counts, 0), ())
-    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(tame, profile=p))
+    monkeypatch.setattr(findings, "rounding_attack", lambda f, x, p: replace(tame, profile=p))
     message, passed = verify_run(folder, rounding=True)
     assert not passed
     assert "FAILED rounding_attack: no power" in message
     wild = replace(tame, broken=counts, points=((7, torch.zeros(1)),))
-    monkeypatch.setattr(step, "rounding_attack", lambda f, x, p: replace(wild, profile=p))
+    monkeypatch.setattr(findings, "rounding_attack", lambda f, x, p: replace(wild, profile=p))
     message, passed = verify_run(folder, rounding=True)
     assert not passed
     assert "float64: sample 7 broken" in message
@@ -339,34 +341,40 @@ def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:
 def test_an_edited_certificate_fails_and_is_named(
     folder: RunFolder, column: str, change: float
 ) -> None:
-    rows = read_csv(folder.certificates_file)
+    rows = read_rows(folder.certificates_file)
     index = 0  # the first sample is always among those verified
     value = float(rows[index]["radius"]) + change
     rows[index][column] = (
         repr(value) if column == "radius" else str((int(rows[0][column]) + 1) % 10)
     )
-    write_csv(folder.certificates_file, HEADER, [[row[name] for name in HEADER] for row in rows])
+    write_rows(folder.certificates_file, rows)
     message, passed = verify_run(folder)
     assert not passed
     assert "FAILED stored_certificates: sample 0: stored label or radius differs" in message
 
 
-def test_missing_rows_fail(folder: RunFolder) -> None:
-    rows = read_csv(folder.certificates_file)[:10]
-    write_csv(folder.certificates_file, HEADER, [[row[name] for name in HEADER] for row in rows])
-    message, passed = verify_run(folder)
-    assert not passed
-    assert "rows for 30 samples; run certify again" in message
+def test_missing_rows_are_refused(folder: RunFolder) -> None:
+    rows = read_rows(folder.certificates_file)[:10]
+    write_rows(folder.certificates_file, rows)
+    with pytest.raises(RunError, match=f"rows must be .* run `unitmargin certify {folder.path}`"):
+        verify_run(folder)
 
 
-def test_certificates_of_another_model_fail(folder: RunFolder) -> None:
+def test_certificates_of_another_model_are_refused(folder: RunFolder) -> None:
     dataset = folder.dataset()
     save(
         freeze(build_model("dense_ugnn", (1, 8, 8), 10), classes=dataset.classes), folder.model_file
     )
-    message, passed = verify_run(folder)
-    assert not passed
-    assert "FAILED stored_certificates" in message
+    with pytest.raises(RunError, match=f"model_sha256 .* `unitmargin certify {folder.path}` again"):
+        verify_run(folder)
+
+
+def test_certificates_of_other_data_are_refused(folder: RunFolder) -> None:
+    rows = read_rows(folder.certificates_file)
+    rows[7]["label"] = str((int(rows[7]["label"]) + 1) % 10)
+    write_rows(folder.certificates_file, rows)
+    with pytest.raises(RunError, match=f"other labels; run `unitmargin certify {folder.path}`"):
+        verify_run(folder)
 
 
 def test_missing_certificates_name_the_command(folder: RunFolder) -> None:

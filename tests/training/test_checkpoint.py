@@ -1,6 +1,5 @@
 """Checkpoints and weights: exact round trips, and files that are refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,7 +77,7 @@ def test_other_options_are_named(tmp_path: Path) -> None:
     save_one(path)
     model = conv_model()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    changed = replace(OPTIONS, epochs=4, learning_rate=0.5)
+    changed = OPTIONS.changed(epochs=4, learning_rate=0.5)
     with pytest.raises(ValueError, match=r"other training options \(epochs, learning_rate\)"):
         read_checkpoint(path, model, build_optimizers(model, 1e-2, 1e-2), changed)
     assert same(before, model.state_dict())

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unitmargin.layers.margin import margins
-from unitmargin.training.losses import build_loss, multi_margin, offset_cross_entropy
+from unitmargin.training.losses import LOSSES, multi_margin, offset_cross_entropy
+from unitmargin.training.options import TrainingOptions
 
 ROUNDING = 1e-12
 """A few dozen float64 operations."""
@@ -47,17 +48,8 @@ def test_margins_are_negative_where_the_prediction_is_wrong() -> None:
 
 def test_build_by_name() -> None:
     logits, labels = torch.randn(5, 3), torch.tensor([0, 1, 2, 1, 0])
-    built = build_loss("multi_margin", 0.7, 0.2, 0.3)(logits, labels)
+    options = TrainingOptions(margin=0.7, offset=0.2, temperature=0.3)
+    built = LOSSES["multi_margin"](logits, labels, options)
     assert torch.equal(built, multi_margin(logits, labels, 0.7))
-    built = build_loss("offset_cross_entropy", 0.7, 0.2, 0.3)(logits, labels)
+    built = LOSSES["offset_cross_entropy"](logits, labels, options)
     assert torch.equal(built, offset_cross_entropy(logits, labels, 0.2, 0.3))
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="multi_margin, offset_cross_entropy, got 'hinge'"):
-        build_loss("hinge", 0.5, 0.5, 1.0)
-
-
-def test_a_temperature_that_is_not_positive_is_refused() -> None:
-    with pytest.raises(ValueError, match="temperature must be positive, got 0"):
-        build_loss("multi_margin", 0.5, 0.5, 0.0)

@@ -1,1 +1,1 @@
-"""What every other room stands on: choosing by name, and files that appear whole."""
+"""What every other room stands on: choosing by name, judged options, files that appear whole."""

@@ -1,24 +1,55 @@
-"""Comma-separated tables whose floats keep all their digits."""
+"""Comma-separated tables with typed columns, whose floats keep all their digits."""
 
 import csv
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from unitmargin.foundation.files import write_text
+from unitmargin.foundation.options import broken_rule
 
 
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a comma-separated table; floats keep all their digits."""
-    lines = [",".join(header)]
-    lines += [
-        ",".join(repr(value) if isinstance(value, float) else str(value) for value in row)
-        for row in rows
-    ]
-    write_text(path, "\n".join(lines) + "\n")
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of one length as a comma-separated table; floats keep all their digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    write_text(path, text.getvalue())
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Rows of a table written by :func:`write_csv`."""
+def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The columns of a table written by :func:`write_table`.
+
+    Args:
+        path: file to read.
+        kinds: names of all columns in their order, each with the type of its cells, such as
+            ``int`` or pydantic's ``NonNegativeInt``.
+
+    Raises:
+        ValueError: no text, other columns, or a cell that is not of its kind; the message names
+            line and column.
+    """
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        header, *lines = [*csv.reader(file)] or [[]]
+    if header != list(kinds):
+        raise ValueError(f"columns must be {', '.join(kinds)}, got {', '.join(header) or 'none'}")
+    for number, cells in enumerate(lines, start=2):
+        if len(cells) != len(kinds):
+            raise ValueError(f"line {number} must have {len(kinds)} cells, got {len(cells)}")
+    columns = {name: [cells[place] for cells in lines] for place, name in enumerate(kinds)}
+    return {name: _read_column(name, kinds[name], cells) for name, cells in columns.items()}
+
+
+def _read_column(name: str, kind: Any, cells: Sequence[str]) -> list[Any]:
+    try:
+        column: list[Any] = TypeAdapter(list[kind]).validate_python(cells)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(
+            f"{name} in line {int(first['loc'][0]) + 2} {broken_rule(first)}"
+        ) from None
+    return column

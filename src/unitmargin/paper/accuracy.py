@@ -7,14 +7,12 @@ from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.tightness import closest_found, tightness
-from unitmargin.foundation.tables import read_csv
-from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, origin_of, run_table
+from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, run_table
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.searches import read_searches
 
 CAPTIONS = {
     "tab:accuracy": "Accuracy of the 1-Lipschitz networks and the UGNNs on the test images, in "
@@ -100,7 +98,7 @@ def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
     """Our figures of one row: runs that differ in their seed alone."""
     figures = [measure(run) for run in runs]
     ratios = [figure.ratio for figure in figures if figure.ratio is not None]
-    machines = dict.fromkeys(origin_of(run).get("hardware", NOTHING) for run in runs)
+    machines = dict.fromkeys(run.origin().get("hardware", NOTHING) for run in runs)
     seeds = ", ".join(str(run.recipe().training.seed) for run in runs)
     shares = [
         percent([figure.clean for figure in figures]),
@@ -119,31 +117,18 @@ def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
 
 def measure(run: RunFolder) -> Measurement:
     """Accuracy from the certificates of a run, LB/MAP from its searches where it has any."""
-    right, radii = certified_radii(run)
-    upsample = run.recipe().data.upsample
+    certificates, upsample = run.certificates(), run.recipe().data.upsample
     ratio = None
     if run.solvers_file.is_file():
-        free = [search for search in read_searches(run.solvers_file) if search.box is None]
+        free = [search for search in run.searches() if search.box is None]
         figures = tightness(closest_found(free)) if free else None
         ratio = figures.mean if figures and figures.n else None
-
-    def share(epsilon: float) -> float:
-        return fmean(r and radius > epsilon for r, radius in zip(right, radii, strict=True))
-
     return Measurement(
-        fmean(right), share(HEADLINE_EPSILON), share(HEADLINE_EPSILON * upsample), ratio
+        float(certificates.right.double().mean()),
+        certificates.certified_accuracy(HEADLINE_EPSILON),
+        certificates.certified_accuracy(HEADLINE_EPSILON * upsample),
+        ratio,
     )
-
-
-def certified_radii(run: RunFolder) -> tuple[list[bool], list[float]]:
-    """Whether each test sample is predicted right, and its certified radius.
-
-    Raises:
-        RunError: the run was not certified.
-    """
-    rows = read_csv(run.require(run.certificates_file, f"certify {run.path}"))
-    right = [row["label"] == row["predicted"] for row in rows]
-    return right, [float(row["radius"]) for row in rows]
 
 
 def percent(shares: Sequence[float]) -> str:

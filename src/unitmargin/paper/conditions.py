@@ -1,11 +1,7 @@
 """How a run was made: its budget beside the paper's, its options, its machine."""
 
-import json
 import math
 from collections.abc import Sequence
-from typing import Any
-
-from safetensors import safe_open
 
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
@@ -78,7 +74,7 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
 
 def run_conditions(run: RunFolder) -> Row:
     """How a run was trained, for the table of runs."""
-    recipe, origin = run.recipe(), origin_of(run)
+    recipe, origin = run.recipe(), run.origin()
     options, training = model_options(recipe), recipe.training
     loss = (
         f"multi_margin (margin {training.margin:.4g})"
@@ -101,22 +97,3 @@ def run_conditions(run: RunFolder) -> Row:
         str(origin.get("torch", NOTHING)),
         str(origin.get("commit") or NOTHING),
     )
-
-
-def origin_of(run: RunFolder) -> dict[str, str]:
-    """With what a run was trained, as its weights say; empty without weights."""
-    if not run.weights_file.is_file():
-        return {}
-    with safe_open(str(run.weights_file), framework="pt") as file:
-        return dict(file.metadata() or {})
-
-
-def checks_of(run: RunFolder) -> dict[str, Any]:
-    """The content of checks.json.
-
-    Raises:
-        RunError: the run was not verified.
-    """
-    file = run.require(run.checks_file, f"verify {run.path}")
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return content

@@ -4,6 +4,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from unitmargin.foundation.choice import choose
+
 
 def printed_rows(label: str) -> list[dict[str, Any]]:
     """Rows of one of the paper's tables, in its order.
@@ -19,7 +21,5 @@ def printed_rows(label: str) -> list[dict[str, Any]]:
         'ResNet9'
     """
     content = tomllib.loads(files(__package__).joinpath("paper.toml").read_text(encoding="utf-8"))
-    if label not in content:
-        raise ValueError(f"label must be one of {', '.join(content)}, got {label!r}; choose one")
-    rows: list[dict[str, Any]] = content[label]["rows"]
+    rows: list[dict[str, Any]] = choose("label", label, content)["rows"]
     return rows

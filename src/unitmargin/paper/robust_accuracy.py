@@ -1,15 +1,15 @@
 """The figures of certified accuracy by radius: UGNN against the peers, and the UGNNs alone."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
 import numpy as np
+import torch
 from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.paper.accuracy import certified_radii, paper_row
+from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
+from unitmargin.paper.accuracy import paper_row
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.conditions import NOT_RUN, budget, run_table
 from unitmargin.paper.layout import Table
@@ -117,10 +117,10 @@ def epsilons() -> Float64[np.ndarray, " epsilons"]:
 
 def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
     """Share of test images right with a certified radius above ``factor`` times each epsilon."""
-    right, radii = certified_radii(run)
-    claimed = np.sort(np.array(radii)[np.array(right, dtype=bool)])
-    above = len(claimed) - np.searchsorted(claimed, factor * epsilons(), side="right")
-    return np.asarray(above / len(radii), dtype=np.float64)
+    certificates = run.certificates()
+    radii = torch.from_numpy(factor * epsilons())
+    shares = certified_accuracies(certificates.right, certificates.radius, radii)
+    return np.asarray(shares.numpy(), dtype=np.float64)
 
 
 def name(run: RunFolder) -> str:
@@ -135,15 +135,11 @@ def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
     rows = []
     for run in runs:
         model, given, side = paper_row(run)
-        upsample = run.recipe().data.upsample
+        certificates, upsample = run.certificates(), run.recipe().data.upsample
         spaces = [("own input", 1.0)]
         spaces += [("original pixels", float(upsample))] if upsample > 1 else []
         for space, factor in spaces:
-            right, radii = certified_radii(run)
-            shares = [
-                fmean(r and radius > factor * e for r, radius in zip(right, radii, strict=True))
-                for e in EPSILONS
-            ]
+            shares = [certificates.certified_accuracy(factor * epsilon) for epsilon in EPSILONS]
             cells = [f"{100.0 * share:.1f}" for share in shares]
             rows.append((model, str(side), given, space, *cells, budget(run), run.path.name))
     caption = "Certified accuracy by radius, in percent: the numbers of the two figures."

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from unitmargin.certificates.tightness import Search, box_name, tightness
-from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, checks_of, run_table
+from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, run_table
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.searches import read_searches
 
 CAPTIONS = {
     "tab:dist-table": "LB/MAP, certified radius / distance of the closest adversarial point.",
@@ -63,7 +62,7 @@ def tightness_tables(runs: Sequence[RunFolder]) -> list[Table]:
     Raises:
         RunError: a run folder has no solvers.csv, or a damaged one.
     """
-    measured = [measure(run, search) for run in runs for search in _searches(run)]
+    measured = [measure(run, search) for run in runs for search in run.searches()]
     tables = [paper_table(label, measured) for label in CAPTIONS]
     known = {_key(row) for label in CAPTIONS for row in printed_rows(label)}
     other = tuple(
@@ -105,7 +104,7 @@ def measure(run: RunFolder, search: Search) -> Measurement:
         str(recipe.training.seed),
         str(len(search.index)),
         f"{search.solver} ({search.settings})",
-        str(checks_of(run).get("hardware", NOTHING)),
+        run.findings().hardware,
     )
     name = (
         model or f"{recipe.model.name} on {recipe.data.name}",
@@ -115,10 +114,6 @@ def measure(run: RunFolder, search: Search) -> Measurement:
     if model is None or paper_side(recipe) != PAPER_SIDE:
         return Measurement(None, name, cells)
     return Measurement((model, where, search.box is not None), name, cells)
-
-
-def _searches(run: RunFolder) -> list[Search]:
-    return read_searches(run.require(run.solvers_file, f"verify {run.path}"))
 
 
 def _key(printed: dict[str, Any]) -> PaperRow:

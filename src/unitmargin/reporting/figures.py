@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from unitmargin.certificates.accuracy import certified_accuracies
 from unitmargin.reporting.drawing import (
     INK,
     MUTED,
@@ -20,6 +21,7 @@ from unitmargin.reporting.drawing import (
     to_svg,
     whole_ticks,
 )
+from unitmargin.training.train import EpochRecord
 
 CURVE_POINTS = 400
 """Radii at which the certified-accuracy curve is evaluated: finer than a pixel of the figure."""
@@ -34,23 +36,22 @@ EXACT = -17
 
 
 def certified_curve(
-    right_radii: Float[Tensor, " right"], n_samples: int, table: Mapping[float, float]
+    radius: Float[Tensor, " batch"], right: Bool[Tensor, " batch"], table: Mapping[float, float]
 ) -> str:
     """Share of samples that are right with a radius above epsilon, against epsilon.
 
     Args:
-        right_radii: certified radii of the right predictions.
-        n_samples: how many samples were certified, right or wrong.
+        radius: certified radii.
+        right: which predictions are right.
         table: certified accuracy by radius; those within the figure are marked.
     """
-    largest = float(right_radii.max()) if len(right_radii) else 0.0
+    largest = float(radius[right].max()) if bool(right.any()) else 0.0
     end = 1.04 * max(largest, min((epsilon for epsilon in table if epsilon > 0), default=1.0))
     epsilons = torch.linspace(0.0, end, CURVE_POINTS, dtype=torch.float64)
-    ordered = right_radii.double().sort().values
-    above = len(ordered) - torch.searchsorted(ordered, epsilons, right=True)
+    shares = certified_accuracies(right, radius, epsilons).numpy()
     figure, (axes,) = canvas()
-    axes.fill_between(epsilons.numpy(), (above / n_samples).numpy(), color=RIGHT, alpha=0.1, lw=0)
-    axes.plot(epsilons.numpy(), (above / n_samples).numpy(), color=RIGHT, linewidth=2)
+    axes.fill_between(epsilons.numpy(), shares, color=RIGHT, alpha=0.1, lw=0)
+    axes.plot(epsilons.numpy(), shares, color=RIGHT, linewidth=2)
     marked = [epsilon for epsilon in table if epsilon <= end]
     heights = [table[epsilon] for epsilon in marked]
     axes.scatter(marked, heights, s=26, color=RIGHT, zorder=3, clip_on=False)
@@ -62,9 +63,9 @@ def certified_curve(
     return to_svg(figure, "certified-curve", f"Certified accuracy against the radius: {points}.")
 
 
-def loss_curve(history: Sequence[Mapping[str, float]]) -> str:
-    """Mean training loss by epoch; ``history`` holds the rows of history.csv."""
-    epochs, losses = _column(history, "epoch"), _column(history, "loss")
+def loss_curve(history: Sequence[EpochRecord]) -> str:
+    """Mean training loss by epoch."""
+    epochs, losses = [row.epoch for row in history], [row.loss for row in history]
     figure, (axes,) = canvas()
     axes.plot(epochs, losses, color=INK, linewidth=2, marker=_marker(epochs), markersize=4)
     _epoch_axis(axes, epochs)
@@ -73,10 +74,11 @@ def loss_curve(history: Sequence[Mapping[str, float]]) -> str:
     return to_svg(figure, "loss-curve", text)
 
 
-def accuracy_curve(history: Sequence[Mapping[str, float]], epsilon: str) -> str:
+def accuracy_curve(history: Sequence[EpochRecord], epsilon: str) -> str:
     """Clean accuracy and certified accuracy at ``epsilon`` by epoch."""
-    epochs = _column(history, "epoch")
-    clean, certified = _column(history, "clean_accuracy"), _column(history, "certified_accuracy")
+    epochs = [row.epoch for row in history]
+    clean = [row.clean_accuracy for row in history]
+    certified = [row.certified_accuracy for row in history]
     figure, (axes,) = canvas()
     curves = (("clean", clean, MUTED), (f"certified at {epsilon}", certified, RIGHT))
     for name, values, colour in curves:
@@ -138,14 +140,10 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
     return to_svg(figure, "margins", f"Histograms of the margin: {'; '.join(counts)}.")
 
 
-def _column(history: Sequence[Mapping[str, float]], name: str) -> list[float]:
-    return [row[name] for row in history]
-
-
-def _epoch_axis(axes: Axes, epochs: Sequence[float]) -> None:
+def _epoch_axis(axes: Axes, epochs: Sequence[int]) -> None:
     axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
     whole_ticks(axes.xaxis)
 
 
-def _marker(epochs: Sequence[float]) -> str | None:
+def _marker(epochs: Sequence[int]) -> str | None:
     return "o" if len(epochs) <= MANY_EPOCHS else None

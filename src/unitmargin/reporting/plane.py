@@ -3,49 +3,31 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int64
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
-from torch import Tensor
 
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.certificates.exhibits import Exhibit
+from unitmargin.certificates.plane import Plane
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, WRONG, canvas, label, to_svg
-from unitmargin.reporting.gallery import Exhibit
-
-PLANE_SHAPE = (2,)
-
-GRID = 240
-"""Points a side of the grid on which regions are drawn."""
-
-MOST_POINTS = 500
-"""Test points shown: more hide the regions."""
-
-EDGE = 0.06
-"""Empty border, as a share of the extent of points and discs."""
 
 WIDTH = 760.0
 FLATTEST = 0.4
 """Least height of the figure, as a share of its width."""
 
 
-def decision_regions(
-    frozen: FrozenNetwork,
-    points: Float[Tensor, "batch 2"],
-    labels: Int64[Tensor, " batch"],
-    exhibits: Sequence[Exhibit],
-) -> str:
+def decision_regions(plane: Plane, classes: Sequence[str], exhibits: Sequence[Exhibit]) -> str:
     """Regions and points of a classifier of the plane, with the exhibits' discs, as SVG.
 
     Each exhibit shows its certified disc and a line to its closest point of another class.
     """
-    horizontal, vertical = (_grid(points, exhibits, axis) for axis in (0, 1))
+    horizontal, vertical = plane.horizontal, plane.vertical
     shape = float((vertical[-1] - vertical[0]) / (horizontal[-1] - horizontal[0]))
     figure, (axes,) = canvas(WIDTH, WIDTH * min(max(shape, FLATTEST), 1.0))
     axes.grid(visible=False)
-    _draw_regions(axes, frozen, horizontal, vertical)
-    for index in range(frozen.n_classes):
-        chosen = points[:MOST_POINTS][labels[:MOST_POINTS] == index]
+    _draw_regions(axes, plane)
+    for index in range(len(classes)):
+        chosen = plane.points[plane.labels == index]
         axes.scatter(chosen[:, 0], chosen[:, 1], s=9, color=_colour(index), alpha=0.75, lw=0)
     for exhibit in exhibits:
         _draw_exhibit(axes, exhibit)
@@ -53,37 +35,25 @@ def decision_regions(
     axes.set_xlim(float(horizontal[0]), float(horizontal[-1]))
     axes.set_ylim(float(vertical[0]), float(vertical[-1]))
     label(axes, "first coordinate", "second coordinate")
-    _draw_key(axes, frozen.classes)
+    _draw_key(axes, classes)
     text = (
-        f"Decision regions of {frozen.n_classes} classes in the plane with test points, and "
+        f"Decision regions of {len(classes)} classes in the plane with test points, and "
         f"{len(exhibits)} certified discs with the closest point of another class."
     )
     return to_svg(figure, "plane", text)
 
 
-def _grid(
-    points: Float[Tensor, "batch 2"], exhibits: Sequence[Exhibit], axis: int
-) -> Float[Tensor, " grid"]:
-    centres = [(float(exhibit.original[axis]), exhibit.radius) for exhibit in exhibits]
-    low = min([float(points[:, axis].min()), *(centre - radius for centre, radius in centres)])
-    high = max([float(points[:, axis].max()), *(centre + radius for centre, radius in centres)])
-    border = EDGE * max(high - low, 1e-6)
-    return torch.linspace(low - border, high + border, GRID, dtype=torch.float64)
-
-
-def _draw_regions(axes: Axes, frozen: FrozenNetwork, horizontal: Tensor, vertical: Tensor) -> None:
-    across, along = torch.meshgrid(horizontal, vertical, indexing="xy")
-    with torch.no_grad():
-        logits = frozen.in_float64()(torch.stack((across.flatten(), along.flatten()), dim=1))
-    for index in range(frozen.n_classes):
-        others = logits.clone()
+def _draw_regions(axes: Axes, plane: Plane) -> None:
+    size = len(plane.vertical), len(plane.horizontal)
+    for index in range(plane.logits.shape[1]):
+        others = plane.logits.clone()
         others[:, index] = -torch.inf
-        gap = (logits[:, index] - others.max(1).values).view(GRID, GRID).numpy()
-        if gap.max() <= 0.0:
+        lead = (plane.logits[:, index] - others.max(1).values).view(size).numpy()
+        if lead.max() <= 0.0:
             continue
-        grid = (horizontal.numpy(), vertical.numpy(), gap)
-        axes.contourf(*grid, levels=[0.0, gap.max()], colors=[_colour(index)], alpha=0.14)
-        if gap.min() < 0.0:
+        grid = (plane.horizontal.numpy(), plane.vertical.numpy(), lead)
+        axes.contourf(*grid, levels=[0.0, lead.max()], colors=[_colour(index)], alpha=0.14)
+        if lead.min() < 0.0:
             axes.contour(*grid, levels=[0.0], colors=[INK], linewidths=1.2)
 
 

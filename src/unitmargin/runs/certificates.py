@@ -1,5 +1,121 @@
-"""The files of certify."""
+"""The files certificates.csv, certificates.json and inputs.safetensors, which certify writes."""
 
-RADIUS_AGREEMENT = 1e-10
-"""Radii written earlier may have been computed with another batch size or thread count, which
-moves float64 logits by a few ulp; a larger difference means another model or other data."""
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Float64, Int64
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from torch import Tensor
+
+from unitmargin.certificates import accuracy
+from unitmargin.foundation.files import file_sha256, read_json, write_json
+from unitmargin.foundation.options import Options, among
+from unitmargin.foundation.tables import read_table, write_table
+from unitmargin.foundation.tensors import write_tensors
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.runs.requirements import require_hash
+
+Predicted = Annotated[int, Field(ge=-1)]
+Length = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+
+TENSORS = {
+    "label": NonNegativeInt,
+    "predicted": Predicted,
+    "runner_up": Predicted,
+    "margin": Length,
+    "radius": Length,
+}
+"""Columns behind the index, which counts the rows."""
+
+
+class Facts(Options):
+    """What the certificates are of: certificates.json."""
+
+    format: Literal["unitmargin-certificates-1"] = "unitmargin-certificates-1"
+    profile: Annotated[str, among("profile", PROFILES)]
+    samples: PositiveInt
+    units: str = "l2 distance in the units of the inputs"
+    model_sha256: str
+    inputs_sha256: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """Certificates of the test samples, in their order; all tensors have one entry a sample.
+
+    Attributes:
+        label: true labels.
+        predicted, runner_up, margin, radius: as in :class:`unitmargin.Certificate`.
+        profile: the execution profile that they hold for.
+    """
+
+    label: Int64[Tensor, " batch"]
+    predicted: Int64[Tensor, " batch"]
+    runner_up: Int64[Tensor, " batch"]
+    margin: Float64[Tensor, " batch"]
+    radius: Float64[Tensor, " batch"]
+    profile: str = "float64"
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def right(self) -> Bool[Tensor, " batch"]:
+        """Which samples were predicted as labelled."""
+        return self.predicted == self.label
+
+    def at(self, index: Int64[Tensor, " rows"]) -> "Certificates":
+        """The certificates at some positions."""
+        return replace(self, **{name: getattr(self, name)[index] for name in TENSORS})
+
+    def certified_accuracy(self, epsilon: float) -> float:
+        """Share of samples that are right with a radius strictly above ``epsilon``."""
+        return accuracy.certified_accuracy(self.right, self.radius, epsilon)
+
+
+def write_certificates(
+    table: Path,
+    certificates: Certificates,
+    model: Path,
+    inputs: Path,
+    certified: Float32[Tensor, "batch *shape"] | None = None,
+) -> None:
+    """Write certificates.csv, beside it what they are of, and the inputs' file.
+
+    ``certified`` are the tensors exactly as they entered the network; without them an inputs' file
+    is removed, since it may belong to other certificates.
+    """
+    columns = {name: getattr(certificates, name).tolist() for name in TENSORS}
+    write_table(table, {"index": range(len(certificates)), **columns})
+    inputs.unlink(missing_ok=True)
+    if certified is not None:
+        write_tensors(inputs, {"inputs": certified}, {})
+    facts = Facts(
+        profile=certificates.profile,
+        samples=len(certificates),
+        model_sha256=file_sha256(model),
+        inputs_sha256=None if certified is None else file_sha256(inputs),
+    )
+    write_json(table.with_suffix(".json"), facts.model_dump())
+
+
+def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
+    """Read certificates.csv.
+
+    Raises:
+        ValueError: a damaged file, numbers that are no certificates, or certificates of another
+            model or other inputs.
+    """
+    content = read_json(table.with_suffix(".json"))
+    facts = Facts(**content if isinstance(content, dict) else {})
+    require_hash("model_sha256", facts.model_sha256, model)
+    if facts.inputs_sha256 is not None and inputs.is_file():
+        require_hash("inputs_sha256", facts.inputs_sha256, inputs)
+    columns = read_table(table, {"index": NonNegativeInt, **TENSORS})
+    if columns.pop("index") != list(range(facts.samples)):
+        raise ValueError(f"rows must be numbered from 0 to {facts.samples - 1}, got other ones")
+    tensors = {name: torch.from_numpy(np.array(column)) for name, column in columns.items()}
+    return Certificates(**tensors, profile=facts.profile)

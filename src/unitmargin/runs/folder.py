@@ -1,21 +1,35 @@
-"""The run folder: the path of each file, and the step that writes it."""
+"""The run folder: the path of each file, the step that writes it, and what it holds."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset
 from unitmargin.foundation.files import write_text
-from unitmargin.foundation.tables import read_csv
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.frozen import FrozenNetwork, load
+from unitmargin.runs.certificates import Certificates, read_certificates
+from unitmargin.runs.findings import Findings, read_findings
+from unitmargin.runs.history import read_history
+from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
+from unitmargin.runs.requirements import RunError as RunError
+from unitmargin.runs.searches import read_searches
+from unitmargin.training.train import EpochRecord
 
+Content = TypeVar("Content")
 
-class RunError(RuntimeError):
-    """A step that cannot run yet, with the command that must come first."""
+TRAIN = "train RECIPE"
 
 
 class RunFolder:
-    """A folder ``runs/NAME``; each property is the file that one step writes."""
+    """A folder ``runs/NAME``; each property is the file that one step writes.
+
+    Methods read files into typed objects; of a file that is missing, damaged, or of another model
+    they raise a :class:`RunError` that names the command which writes it.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -29,6 +43,7 @@ class RunFolder:
         self.inputs_file = self.path / "inputs.safetensors"
         self.checks_file = self.path / "checks.json"
         self.solvers_file = self.path / "solvers.csv"
+        self.measurements_file = self.path / "measurements.safetensors"
         self.report_html = self.path / "report.html"
         self.report_md = self.path / "report.md"
         self.report_json = self.path / "report.json"
@@ -39,25 +54,64 @@ class RunFolder:
             raise RunError(f"{file} does not exist; run `unitmargin {command}` first")
         return file
 
-    def recipe(self) -> Recipe:
-        return read_recipe(self.require(self.recipe_file, "train RECIPE"))
-
-    def start(self, recipe: Recipe) -> None:
-        """Write the recipe, or refuse if the folder belongs to another one."""
+    def require_own(self, recipe: Recipe) -> None:
+        """Raise if the folder belongs to another recipe."""
         if self.recipe_file.is_file() and self.recipe() != recipe:
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )
+
+    def start(self, recipe: Recipe) -> None:
+        """Write the recipe, or refuse if the folder belongs to another one."""
+        self.require_own(recipe)
         write_text(self.recipe_file, write_recipe(recipe))
+
+    def recipe(self) -> Recipe:
+        return read_recipe(self.require(self.recipe_file, TRAIN))
 
     def dataset(self) -> Dataset:
         return open_dataset(self.recipe())
 
-    def frozen(self) -> FrozenNetwork:
-        return load(self.require(self.model_file, f"freeze {self.path}"))
+    def history(self) -> tuple[EpochRecord, ...]:
+        return self._read(self.history_file, TRAIN, read_history)
 
-    def history(self) -> list[dict[str, float]]:
-        return [
-            {key: float(value) for key, value in row.items()}
-            for row in read_csv(self.require(self.history_file, "train RECIPE"))
-        ]
+    def origin(self) -> dict[str, str]:
+        """With what the run was trained, as its weights say; empty without weights."""
+        if not self.weights_file.is_file():
+            return {}
+        return self._read(self.weights_file, TRAIN, read_tensors)[1]
+
+    def frozen(self) -> FrozenNetwork:
+        return load(self._model())
+
+    def certificates(self) -> Certificates:
+        command = f"certify {self.path}"
+        for file in (self.certificates_file, self.certificate_facts_file):
+            self.require(file, command)
+        files = self._model(), self.inputs_file
+        return self._read(self.certificates_file, command, lambda f: read_certificates(f, *files))
+
+    def searches(self) -> list[Search]:
+        self.require(self.solvers_file, f"verify {self.path}")
+        others = self.certificates(), self.findings().solvers
+        return self._verified(self.solvers_file, lambda f: read_searches(f, *others))
+
+    def findings(self) -> Findings:
+        return self._verified(self.checks_file, lambda f: read_findings(f, self._model()))
+
+    def measurements(self) -> Measurements:
+        file = self.measurements_file
+        return self._verified(file, lambda f: read_measurements(f, self._model()))
+
+    def _model(self) -> Path:
+        return self.require(self.model_file, f"freeze {self.path}")
+
+    def _verified(self, file: Path, read: Callable[[Path], Content]) -> Content:
+        return self._read(file, f"verify {self.path}", read)
+
+    def _read(self, file: Path, command: str, read: Callable[[Path], Content]) -> Content:
+        self.require(file, command)
+        try:
+            return read(file)
+        except (ValueError, OSError) as error:
+            raise RunError(f"{file}: {error}; run `unitmargin {command}` again") from None

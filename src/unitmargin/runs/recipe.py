@@ -1,20 +1,60 @@
-"""Recipes: one TOML file per experiment, read into frozen dataclasses; nothing is executed."""
+"""Recipes: one TOML file per experiment, judged whole when it is read; nothing is executed."""
 
-import dataclasses
-import json
+import inspect
 import re
 import tomllib
-import types
-import typing
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
+import tomli_w
+from pydantic import AfterValidator, Field, PositiveInt, field_validator
+
+from unitmargin.data import DATASETS
+from unitmargin.foundation.choice import advice
+from unitmargin.foundation.options import Options, among
+from unitmargin.heads import HEADS
+from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.normalize import NORMALIZATIONS
+from unitmargin.models import MODELS
+from unitmargin.models.freezing import DTYPES
+from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 from unitmargin.training.options import TrainingOptions
 
 
-@dataclass(frozen=True)
-class DataOptions:
+def _require_activation(name: str) -> str:
+    if name not in ACTIVATIONS and not re.fullmatch("groupsort([2-9]|[1-9][0-9]+)", name):
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)}, or groupsort and a size of at "
+            f"least 2, got {name!r}; {advice(name, ACTIVATIONS)}"
+        )
+    return name
+
+
+def _require_folder_name(name: str) -> str:
+    blank = not name or name.strip() != name
+    if blank or not name.isprintable() or name[0] == "." or set(name) & set("/\\"):
+        raise ValueError(
+            f"name must name a folder: printable, no separator, no dot or blank in front, got "
+            f"{name!r}; choose another"
+        )
+    return name
+
+
+NAMES = {
+    "activation": AfterValidator(_require_activation),
+    "conv": among("conv", ORTHOGONAL_CONVS),
+    "linear": among("linear", ORTHOGONAL_LINEARS),
+    "head": among("head", HEADS),
+}
+"""What the options of a model that name something may be."""
+
+GIVEN = ("in_shape", "n_classes", "normalize")
+"""Keyword arguments of a model that are no options: they follow from the data."""
+
+
+class DataOptions(Options):
     """Which data.
 
     Attributes:
@@ -25,18 +65,13 @@ class DataOptions:
             distances by it; radii are in the space of the larger image.
     """
 
-    name: str = "digits"
+    name: Annotated[str, among("name", DATASETS)] = "digits"
     path: str | None = None
-    limit: int | None = None
-    upsample: int = 1
-
-    def __post_init__(self) -> None:
-        if self.upsample < 1:
-            raise ValueError(f"upsample must be at least 1, got {self.upsample}; 1 leaves images")
+    limit: PositiveInt | None = None
+    upsample: PositiveInt = 1
 
 
-@dataclass(frozen=True)
-class ModelOptions:
+class ModelOptions(Options):
     """Which network.
 
     Attributes:
@@ -45,13 +80,36 @@ class ModelOptions:
         options: the model's own keyword arguments (every other key of the table).
     """
 
-    name: str = "ugnn"
-    normalization: str = "none"
-    options: dict[str, Any] = field(default_factory=dict)
+    name: Annotated[str, among("name", MODELS)] = "ugnn"
+    normalization: Annotated[str, among("normalization", NORMALIZATIONS)] = "none"
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("options")
+    @classmethod
+    def _judge(cls, options: dict[str, Any], fields: Any) -> dict[str, Any]:
+        if "name" not in fields.data:
+            return options  # the name is the mistake
+        judged = own_options(fields.data["name"])(**options)
+        return judged.model_dump(mode="json", exclude_unset=True)
 
 
-@dataclass(frozen=True)
-class Recipe:
+def own_options(model: str) -> type[Options]:
+    """The keyword arguments of a registered model that a recipe may set, as options.
+
+    Example:
+        >>> own_options("dense_ugnn")(hidden=[4, 4]).hidden
+        [4, 4]
+    """
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(MODELS[model]).parameters.items():
+        if name not in GIVEN:
+            kind = parameter.annotation
+            named = Annotated[kind, NAMES[name]] if name in NAMES else kind
+            fields[name] = (named, parameter.default)
+    return pydantic.create_model(model, __base__=Options, **fields)
+
+
+class Recipe(Options):
     """A whole experiment: data, network, training, deployed dtype.
 
     Attributes:
@@ -60,12 +118,36 @@ class Recipe:
         verify_samples: how many test samples ``verify`` attacks.
     """
 
-    name: str
+    name: Annotated[str, AfterValidator(_require_folder_name)]
     data: DataOptions = DataOptions()
     model: ModelOptions = ModelOptions()
     training: TrainingOptions = TrainingOptions()
-    dtype: str = "float32"
-    verify_samples: int = 256
+    dtype: Annotated[str, among("dtype", DTYPES)] = "float32"
+    verify_samples: PositiveInt = 256
+
+    def overridden(
+        self,
+        data: Path | None = None,
+        limit: int | None = None,
+        epochs: int | None = None,
+        seed: int | None = None,
+        samples: int | None = None,
+    ) -> "Recipe":
+        """The recipe with what a command line says instead; None leaves what the recipe says.
+
+        Raises:
+            ValueError: a value that the recipe may not have.
+        """
+        path = None if data is None else str(data.resolve())
+        return self.changed(
+            data=_said(path=path, limit=limit),
+            training=_said(epochs=epochs, seed=seed),
+            **_said(verify_samples=samples),
+        )
+
+
+def _said(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 class RecipeError(ValueError):
@@ -73,11 +155,11 @@ class RecipeError(ValueError):
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read a recipe file.
+    """Read a recipe file, and judge all of it.
 
     Raises:
         FileNotFoundError: no such file.
-        RecipeError: not TOML, an unknown key, or a value of the wrong type.
+        RecipeError: not TOML, an unknown key or name, a value of the wrong type or out of range.
     """
     path = Path(path)
     if not path.is_file():
@@ -89,78 +171,26 @@ def read_recipe(path: str | Path) -> Recipe:
     return parse_recipe(table, str(path))
 
 
-def parse_recipe(table: dict[str, Any], where: str = "recipe") -> Recipe:
+def parse_recipe(table: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """Build a recipe from nested tables; see :func:`read_recipe`."""
-    table = dict(table)
-    if isinstance(table.get("model"), dict):
-        known = {item.name for item in dataclasses.fields(ModelOptions)} - {"options"}
-        model = table["model"]
+    sections = dict(table)
+    if isinstance(sections.get("model"), dict):
+        known = set(ModelOptions.model_fields) - {"options"}
+        model = sections["model"]
         own = {key: value for key, value in model.items() if key in known}
-        table["model"] = own | {"options": {k: v for k, v in model.items() if k not in known}}
-    recipe: Recipe = _build(Recipe, table, where)
-    return recipe
-
-
-def _build(kind: Any, table: dict[str, Any], where: str) -> Any:
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for key, value in table.items():
-        if key not in hints:
-            raise RecipeError(
-                f"{where}: unknown key {key!r}, known: {', '.join(hints)}; remove or correct it"
-            )
-        values[key] = _convert(hints[key], value, f"{where}: {key}")
+        sections["model"] = own | {"options": {k: v for k, v in model.items() if k not in known}}
     try:
-        return kind(**values)
-    except (TypeError, ValueError) as error:
+        return Recipe(**sections)
+    except ValueError as error:
         raise RecipeError(f"{where}: {error}") from None
-
-
-def _convert(hint: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, dict):
-            raise RecipeError(f"{where} must be a table, got {value!r}; write [section] above it")
-        return _build(hint, value, where)
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for option in options:
-        plain = typing.get_origin(option) or option
-        if plain is float and type(value) in (int, float):
-            return float(value)
-        if type(value) is plain:
-            return value
-    expected = getattr(hint, "__name__", str(hint))
-    raise RecipeError(f"{where} must be {expected}, got {value!r}; correct the value")
 
 
 def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
-    table = dataclasses.asdict(recipe)
+    table = recipe.model_dump(exclude_none=True)
     table["model"] |= table["model"].pop("options")
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    lines = [*_lines(plain)]
-    for section, content in table.items():
-        if isinstance(content, dict):
-            lines += ["", f"[{section}]", *_lines(content)]
-    return "\n".join(lines) + "\n"
-
-
-def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_literal(value)}" for key, value in table.items() if value is not None]
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _literal(key)
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # JSON escapes what TOML does, but for the one control character above the printable ones.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
-    return repr(value)
+    return tomli_w.dumps(plain | table)
 
 
 def embedded_recipe(name: str | Path) -> Path:

@@ -2,92 +2,101 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 import torch
-from jaxtyping import Float64, Int64
-from torch import Tensor
+from pydantic import BeforeValidator, NonNegativeFloat, NonNegativeInt
 
-from unitmargin.certificates.tightness import NO_BOX, Search, box_name
-from unitmargin.foundation.tables import read_csv, write_csv
-from unitmargin.runs.folder import RunError
+from unitmargin.certificates.findings import RADIUS_AGREEMENT
+from unitmargin.certificates.tightness import NO_BOX, Box, Search, box_name, describe
+from unitmargin.foundation.choice import choose
+from unitmargin.foundation.tables import read_table, write_table
+from unitmargin.runs.certificates import Certificates, Length
 from unitmargin.solvers import Status
 
-HEADER = (
-    "index",
-    "label",
-    "radius",
-    "solver",
-    "box",
-    "distance",
-    "status",
-    "n_forward",
-    "n_backward",
-    "settings",
-)
+STATUSES = {status.name.lower(): status for status in Status}
+
+
+def _read_box(word: str) -> Box | None:
+    if word == NO_BOX:
+        return None
+    low, high = (float(part) for part in word.strip("[]").split(";"))
+    return low, high
+
+
+KINDS: dict[str, Any] = {
+    "index": NonNegativeInt,
+    "label": NonNegativeInt,
+    "radius": Length,
+    "solver": str,
+    "box": Annotated[Box | None, BeforeValidator(_read_box)],
+    "distance": NonNegativeFloat,
+    "status": Annotated[int, BeforeValidator(lambda word: choose("status", word, STATUSES))],
+    "n_forward": NonNegativeInt,
+    "n_backward": NonNegativeInt,
+    "settings": str,
+}
+
+SHARED = ("solver", "settings", "box")
+"""Columns with one entry a search."""
+
+NUMBERS = tuple(name for name in KINDS if name not in SHARED)
+"""Columns with one entry a sample."""
 
 
 def write_searches(file: Path, searches: Sequence[Search]) -> None:
-    """Write solvers.csv: one row for each sample, solver and box."""
-    rows: list[tuple[Any, ...]] = []
+    """Write solvers.csv."""
+    columns: dict[str, list[Any]] = {name: [] for name in KINDS}
     for search in searches:
-        names = [Status(status).name.lower() for status in search.status.tolist()]
-        columns = (
-            search.index.tolist(),
-            search.label.tolist(),
-            search.radius.tolist(),
-            search.distance.tolist(),
-            names,
-            search.n_forward.tolist(),
-            search.n_backward.tolist(),
-        )
-        rows += [
-            (index, label, radius, search.solver, box_name(search.box), *rest, search.settings)
-            for index, label, radius, *rest in zip(*columns, strict=True)
-        ]
-    write_csv(file, HEADER, rows)
+        shared = vars(search) | {"box": box_name(search.box)}
+        for name, column in columns.items():
+            entry = shared[name]
+            column += [entry] * len(search.index) if name in SHARED else entry.tolist()
+    columns["status"] = [Status(status).name.lower() for status in columns["status"]]
+    write_table(file, columns)
 
 
-def read_searches(file: Path) -> list[Search]:
+def read_searches(
+    file: Path, certificates: Certificates, described: Sequence[dict[str, Any]]
+) -> list[Search]:
     """Read solvers.csv, in the order in which the searches were written.
 
     Raises:
-        RunError: the file is damaged or empty.
+        ValueError: a damaged file, numbers that are no distances, labels and radii that are not
+            those of the certificates, or other searches and samples than checks.json describes.
     """
-    groups: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    try:
-        for row in read_csv(file):
-            if None in row.values():
-                raise ValueError("a row is incomplete")
-            key = (row["solver"], row["settings"], row["box"])
-            groups.setdefault(key, []).append(row)
-        searches = [_read_search(*key, rows) for key, rows in groups.items()]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{file} is damaged ({error}); run `unitmargin verify {file.parent}` again"
-        ) from None
-    if not searches:
-        raise RunError(f"{file} has no rows; run `unitmargin verify {file.parent}` again")
+    columns = read_table(file, KINDS)
+    keys = list(zip(*(columns.pop(name) for name in SHARED), strict=True))
+    numbers = {name: torch.from_numpy(np.array(column)) for name, column in columns.items()}
+    searches = []
+    for key in dict.fromkeys(keys):
+        own = torch.tensor([other == key for other in keys])
+        tensors: dict[str, Any] = {name: column[own] for name, column in numbers.items()}
+        searches.append(Search(*key, **tensors))
+        _require_fit(searches[-1], certificates)
+    if list(map(_identity, map(describe, searches))) != list(map(_identity, described)):
+        raise ValueError(
+            f"it must hold all rows of the {len(described)} searches of checks.json, got "
+            f"{', '.join(map(str, searches)) or 'none'} of {len(keys)} rows"
+        )
     return searches
 
 
-def _read_search(solver: str, settings: str, box: str, rows: list[dict[str, str]]) -> Search:
-    def whole(name: str) -> Int64[Tensor, " batch"]:
-        return torch.tensor([int(row[name]) for row in rows], dtype=torch.int64)
+def _identity(description: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(description.get(name) for name in (*SHARED, "samples"))
 
-    def real(name: str) -> Float64[Tensor, " batch"]:
-        return torch.tensor([float(row[name]) for row in rows], dtype=torch.float64)
 
-    bounds = None if box == NO_BOX else [float(part) for part in box.strip("[]").split(";")]
-    return Search(
-        solver=solver,
-        settings=settings,
-        box=None if bounds is None else (bounds[0], bounds[1]),
-        index=whole("index"),
-        label=whole("label"),
-        radius=real("radius"),
-        distance=real("distance"),
-        status=torch.tensor([Status[row["status"].upper()] for row in rows], dtype=torch.int64),
-        n_forward=whole("n_forward"),
-        n_backward=whole("n_backward"),
-    )
+def _require_fit(search: Search, certificates: Certificates) -> None:
+    """Raise unless a search is about samples of the certificates, each once."""
+    index = search.index
+    fits = int(index.max()) < len(certificates) and len(index.unique()) == len(index)
+    if fits:
+        stored = certificates.at(index)
+        gap = float((search.radius - stored.radius).abs().max())
+        fits = torch.equal(search.label, stored.label) and gap <= RADIUS_AGREEMENT
+    if not fits or bool(search.distance[search.found].isinf().any()):
+        raise ValueError(
+            "it must hold labels and radii of certificates.csv, each sample once, and finite "
+            f"distances where points were found, got others for {search}"
+        )

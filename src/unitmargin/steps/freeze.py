@@ -1,6 +1,5 @@
 """Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
 
-from unitmargin.foundation.choice import require_choice
 from unitmargin.frozen import save
 from unitmargin.layers.promises import GNP
 from unitmargin.models.freezing import DTYPES, freeze
@@ -12,7 +11,6 @@ from unitmargin.training.checkpoint import read_weights
 def freeze_run(folder: RunFolder) -> str:
     """Freeze the trained weights of a run folder into its model file."""
     recipe = folder.recipe()
-    require_choice("dtype", recipe.dtype, DTYPES)
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
     origin = read_weights(folder.require(folder.weights_file, "train RECIPE"), model)

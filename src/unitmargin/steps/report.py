@@ -1,27 +1,18 @@
 """Report: everything in the run folder to report.html, report.md and report.json."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from jaxtyping import Float
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
-from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import write_json, write_text
 from unitmargin.reporting import distance_figures, distances, figures, wording
 from unitmargin.reporting.evidence import Evidence, read_evidence
-from unitmargin.reporting.gallery import (
-    Exhibit,
-    amplification,
-    difference_source,
-    image_source,
-    is_image,
-    make_exhibits,
-)
-from unitmargin.reporting.plane import PLANE_SHAPE, decision_regions
-from unitmargin.reporting.summary import gradient_norms, summarize
+from unitmargin.reporting.gallery import amplification, difference_source, image_source
+from unitmargin.reporting.plane import decision_regions
+from unitmargin.reporting.summary import summarize
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import write_recipe
 
@@ -42,18 +33,11 @@ def report_run(folder: RunFolder) -> str:
 
     Raises:
         RunError: a file of an earlier step is missing or does not fit the others.
-
-    Cost: the gradients of all classes at 256 samples, and 72 float64 forward passes of 136.
     """
     evidence = read_evidence(folder)
-    exhibits = choose(evidence)
-    norms = gradient_norms(evidence)
-    summary = summarize(evidence, exhibits)
-    content = _content(evidence, summary) | {"gradient_samples": len(norms)}
-    page = content | {
-        "figures": _figures(evidence, summary, norms, exhibits),
-        "exhibits": _pictures(evidence, exhibits),
-    }
+    summary = summarize(evidence)
+    content = _content(evidence, summary)
+    page = content | {"figures": _figures(evidence, summary), "exhibits": _pictures(evidence)}
     templates = _templates()
     html = templates.get_template("report.html.jinja").render(page)
     markdown = templates.get_template("report.md.jinja").render(content)
@@ -65,15 +49,6 @@ def report_run(folder: RunFolder) -> str:
         f"report: clean {summary['clean_accuracy']:.4f}, certified@36/255 {certified:.4f} "
         f"-> {folder.report_html}"
     )
-
-
-def choose(evidence: Evidence) -> list[Exhibit]:
-    """Samples to show, where inputs can be shown: images, and points of the plane."""
-    shape = evidence.frozen.in_shape
-    if not (is_image(shape) or shape == PLANE_SHAPE):
-        return []
-    predictions = evidence.predictions
-    return make_exhibits(evidence.frozen, evidence.test, predictions.radius, predictions.right)
 
 
 def _content(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Any]:
@@ -93,23 +68,19 @@ def _content(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Any]:
         ),
         "headline": wording.epsilon_name(HEADLINE_EPSILON),
         "recipe": write_recipe(evidence.recipe),
+        "gradient_samples": len(evidence.measurements.gradient_norms),
     }
 
 
-def _figures(
-    evidence: Evidence,
-    summary: dict[str, Any],
-    norms: Float[Tensor, "batch pairs"],
-    exhibits: Sequence[Exhibit],
-) -> dict[str, Markup]:
-    predictions, test = evidence.predictions, evidence.test
+def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
+    certificates, measurements = evidence.certificates, evidence.measurements
+    radius, right = certificates.radius, certificates.right
     table = {float(key): share for key, share in summary["certified_accuracy"].items()}
-    radii = predictions.radius[predictions.right]
     headline = wording.epsilon_name(HEADLINE_EPSILON)
     drawn = {
-        "certified": figures.certified_curve(radii, len(test), table),
-        "margins": figures.margin_histogram(predictions.margin, predictions.right),
-        "gradients": figures.gradient_norm_histogram(norms),
+        "certified": figures.certified_curve(radius, right, table),
+        "margins": figures.margin_histogram(certificates.margin, right),
+        "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
         "loss": figures.loss_curve(evidence.history),
         "accuracy": figures.accuracy_curve(evidence.history, headline),
         "scatter": distance_figures.radius_scatter(evidence.searches),
@@ -117,13 +88,13 @@ def _figures(
         "false_positives": distance_figures.false_positive_bars(summary["false_positives"]),
         "plane": "",
     }
-    if evidence.frozen.in_shape == PLANE_SHAPE:
-        points, labels = test.batch(slice(0, len(test)))
-        drawn["plane"] = decision_regions(evidence.frozen, points, labels, exhibits)
+    if measurements.plane is not None:
+        exhibits = measurements.exhibits
+        drawn["plane"] = decision_regions(measurements.plane, evidence.frozen.classes, exhibits)
     return {name: Markup(figure) for name, figure in drawn.items()}
 
 
-def _pictures(evidence: Evidence, exhibits: Sequence[Exhibit]) -> list[dict[str, Any]]:
+def _pictures(evidence: Evidence) -> list[dict[str, Any]]:
     if not is_image(evidence.frozen.in_shape):
         return []
     return [
@@ -141,7 +112,7 @@ def _pictures(evidence: Evidence, exhibits: Sequence[Exhibit]) -> list[dict[str,
             "difference": difference_source(exhibit),
             "factor": amplification(exhibit),
         }
-        for exhibit in exhibits
+        for exhibit in evidence.measurements.exhibits
     ]
 
 

@@ -1,14 +1,20 @@
 """Reproduce: train what is missing for a table or figure of the paper, and write it."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
+from unitmargin.steps.certify import certify_run
+from unitmargin.steps.freeze import freeze_run
+from unitmargin.steps.train import train_run
+from unitmargin.steps.verify import DEFAULT_SOLVERS, choose_solvers, verify_run
+from unitmargin.training.processes import leave_processes
 
 ALL = "all"
 """The target that stands for every one."""
@@ -42,21 +48,10 @@ class Budget:
     def recipes(self, name: str) -> list[Recipe]:
         """The recipe of that name, changed, once a seed."""
         recipe = read_recipe(embedded_recipe(name))
-        changed = replace(
-            recipe,
-            data=replace(
-                recipe.data,
-                path=recipe.data.path if self.data is None else str(self.data.resolve()),
-                limit=recipe.data.limit if self.limit is None else self.limit,
-            ),
-            training=replace(
-                recipe.training,
-                epochs=recipe.training.epochs if self.epochs is None else self.epochs,
-            ),
-            verify_samples=self._attacked(recipe),
-        )
+        samples = self._attacked(recipe)
         return [
-            replace(changed, training=replace(changed.training, seed=seed)) for seed in self.seeds
+            recipe.overridden(self.data, self.limit, self.epochs, seed, samples)
+            for seed in self.seeds
         ]
 
     def _attacked(self, recipe: Recipe) -> int:
@@ -67,45 +62,72 @@ class Budget:
         return min(recipe.verify_samples, math.ceil(ATTACKED_SHARE * self.limit))
 
 
-@dataclass(frozen=True)
-class Verbs:
-    """The other verbs, which this one calls for each row.
-
-    Attributes:
-        train: a recipe into its folder.
-        certify: freezes and certifies a trained folder.
-        verify: attacks a certified folder; whether all its promises hold.
-    """
-
-    train: Callable[[Recipe, RunFolder], None]
-    certify: Callable[[RunFolder], object]
-    verify: Callable[[RunFolder], bool]
-
-
 def known_targets(target: str) -> dict[str, Target]:
     """The targets of that name.
 
     Raises:
         ValueError: an unknown target.
     """
-    if target not in (ALL, *TARGETS):
-        names = ", ".join((*TARGETS, ALL))
-        raise ValueError(f"target must be one of {names}, got {target!r}; choose one")
+    require_choice("target", target, (*TARGETS, ALL))
     return TARGETS if target == ALL else {target: TARGETS[target]}
 
 
-def train_rows(targets: Sequence[Target], budget: Budget, out: Path, verbs: Verbs) -> list[Path]:
+def reproduce(
+    target: str,
+    budget: Budget,
+    out: Path,
+    solvers: Sequence[str] = DEFAULT_SOLVERS,
+    device: str = "cpu",
+    minutes: float | None = None,
+) -> bool:
+    """Train, certify and attack the rows of a target, and write it; whether no promise was broken.
+
+    Rows that are there are not made again. Of many processes the first goes on after the training.
+
+    Args:
+        target: a name of ``TARGETS``, or all.
+        budget: what is changed in the recipes of the rows.
+        out: folder of the rows and of the files.
+        solvers: as in :func:`verify_run`.
+        device: where to train.
+        minutes: instead of epochs: as many steps a row as take about that long.
+
+    Raises:
+        ValueError: an unknown target or solver, before anything is trained.
+    """
+    targets = list(known_targets(target).values())
+    choose_solvers(solvers)
+    folders = train_rows(targets, budget, out, device, minutes)
+    if not leave_processes():
+        return True
+    sound = evaluate_rows(targets, folders, solvers, budget.samples)
+    print(write_outputs(target, folders, out))
+    return sound
+
+
+def train_rows(
+    targets: Sequence[Target],
+    budget: Budget,
+    out: Path,
+    device: str = "cpu",
+    minutes: float | None = None,
+) -> list[Path]:
     """Train every row of the targets that is not trained yet; the folders of all of them."""
     folders = []
     for name in dict.fromkeys(name for target in targets for name in target.recipes):
         for recipe in budget.recipes(name):
             folder = RunFolder(out / f"{recipe.name}-seed{recipe.training.seed}")
-            verbs.train(recipe, folder)
+            print(train_run(recipe, folder, device, minutes))
             folders.append(folder.path)
     return folders
 
 
-def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Verbs) -> bool:
+def evaluate_rows(
+    targets: Sequence[Target],
+    folders: Sequence[Path],
+    solvers: Sequence[str] = DEFAULT_SOLVERS,
+    samples: int | None = None,
+) -> bool:
     """Certify what is not certified yet, attack what a target wants attacked.
 
     A broken promise stops no other row; the answer is whether there was none.
@@ -119,9 +141,12 @@ def evaluate_rows(targets: Sequence[Target], folders: Sequence[Path], verbs: Ver
     }
     for folder in map(RunFolder, folders):
         if not folder.certificates_file.is_file():
-            verbs.certify(folder)
+            print(freeze_run(folder))
+            print(certify_run(folder))
         if folder.recipe().name in attacked and not folder.solvers_file.is_file():
-            sound = verbs.verify(folder) and sound
+            message, passed = verify_run(folder, solvers, samples)
+            print(message)
+            sound = passed and sound
     return sound
 
 

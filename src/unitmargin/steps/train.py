@@ -1,25 +1,17 @@
 """Train: recipe to weights.safetensors and history.csv, resumable after every epoch."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
-
 import torch
 
-from unitmargin.foundation.tables import write_csv
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
 from unitmargin.training.checkpoint import write_weights
-from unitmargin.training.processes import join_processes
-from unitmargin.training.train import EpochRecord, train
+from unitmargin.training.precision import require_precision
+from unitmargin.training.processes import join_processes, leave_processes
+from unitmargin.training.train import train
 from unitmargin.training.trainer import Trainer
-
-
-def write_history(folder: RunFolder, history: Sequence[EpochRecord]) -> None:
-    """Write history.csv, one line an epoch."""
-    names = [field.name for field in fields(EpochRecord)]
-    write_csv(folder.history_file, names, [list(asdict(record).values()) for record in history])
 
 
 def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
@@ -41,8 +33,9 @@ def train_run(
 ) -> str:
     """Train a recipe into its folder, or go on where an interrupted run stopped.
 
-    With ``minutes`` the training has as many steps as take about that long, however many epochs
-    they are; a run that was begun keeps the number it has.
+    Nothing is written before recipe, data set and model are known to fit. With ``minutes`` the
+    training has as many steps as take about that long, however many epochs they are; a run that was
+    begun keeps the number it has.
     """
     processes, _ = join_processes(device)
     if minutes is not None:
@@ -50,13 +43,15 @@ def train_run(
             raise ValueError(f"minutes must be positive, got {minutes}; leave it out for epochs")
         begun = folder.recipe_file.is_file()
         steps = folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
-        recipe = replace(recipe, training=replace(recipe.training, steps=steps))
-    if processes.first:
-        folder.start(recipe)
+        recipe = recipe.changed(training={"steps": steps})
+    folder.require_own(recipe)
     if folder.weights_file.is_file():
         return f"train: {folder.weights_file} is already there"
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
+    require_precision(recipe.training.precision, model)
+    if processes.first:
+        folder.start(recipe)
     result = train(
         model,
         dataset.train,
@@ -64,7 +59,7 @@ def train_run(
         recipe.training,
         checkpoint=folder.checkpoint_file,
         device=device,
-        after_epoch=lambda history: write_history(folder, history),
+        after_epoch=lambda history: write_history(folder.history_file, history),
     )
     if processes.first:
         write_weights(folder.weights_file, model, provenance())
@@ -76,3 +71,12 @@ def train_run(
         f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
         f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
     )
+
+
+def train_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:
+    """Train and print the message; of many processes only in the first. Whether this is it."""
+    message = train_run(recipe, folder, device)
+    first = leave_processes()
+    if first:
+        print(message)
+    return first

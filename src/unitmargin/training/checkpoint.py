@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from unitmargin.foundation.files import write_aside
+from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.training.options import TrainingOptions
 
 
@@ -25,15 +23,9 @@ class Checkpoint:
     history: list[dict[str, Any]]
 
 
-def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with write_aside(path) as aside:
-        save_file(whole, str(aside), metadata=metadata)
-
-
 def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:
     """Write a state dictionary and its origin; the file appears whole or not at all."""
-    _save(path, dict(model.state_dict()), provenance)
+    write_tensors(path, model.state_dict(), provenance)
 
 
 def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
@@ -43,11 +35,11 @@ def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
         ValueError: damaged file, or tensors that are not the model's.
     """
     try:
-        model.load_state_dict(load_file(str(path)))
-        with safe_open(str(path), framework="pt") as file:
-            return dict(file.metadata() or {})
-    except (SafetensorError, OSError, RuntimeError) as error:
+        tensors, origin = read_tensors(path)
+        model.load_state_dict(tensors)
+    except (ValueError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
+    return origin
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -58,10 +50,10 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
             for name, value in state.items():
                 tensors[f"optimizer.{position}.{index}.{name}"] = value
     metadata = {
-        "options": json.dumps(asdict(checkpoint.options)),
+        "options": json.dumps(checkpoint.options.model_dump()),
         "history": json.dumps(checkpoint.history),
     }
-    _save(path, tensors, metadata)
+    write_tensors(path, tensors, metadata)
 
 
 def read_checkpoint(
@@ -76,16 +68,15 @@ def read_checkpoint(
         ValueError: a damaged file, or a checkpoint of other training options or another model.
     """
     try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it to start again") from None
+        tensors, metadata = read_tensors(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it to start again") from None
     if not {"options", "history"} <= set(metadata):
         raise ValueError(f"{path} is not a checkpoint; delete it to start again")
     stored = json.loads(metadata["options"])
-    if stored != asdict(options):
-        changed = sorted(key for key, value in asdict(options).items() if stored.get(key) != value)
+    given = options.model_dump()
+    if stored != given:
+        changed = sorted(key for key, value in given.items() if stored.get(key) != value)
         raise ValueError(
             f"{path} was written with other training options ({', '.join(changed)}); use the same "
             "ones, or delete it to start again"

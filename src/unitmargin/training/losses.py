@@ -1,11 +1,13 @@
-"""Losses on the logits of a signed distance classifier: margins are distances, in input units."""
+"""Losses on the logits of a signed distance classifier: margins are distances, in input units.
+
+A new loss is one function and one line in ``LOSSES``; its parameters are training options.
+"""
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-
-Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def multi_margin(
@@ -35,20 +37,21 @@ def offset_cross_entropy(
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
-def build_loss(name: str, margin: float, offset: float, temperature: float) -> Loss:
-    """The loss of the given name as a function of logits and labels.
+@runtime_checkable
+class LossOptions(Protocol):
+    """What losses read of the training options."""
 
-    Raises:
-        ValueError: unknown name, or a temperature that is not positive.
-    """
-    if temperature <= 0:
-        raise ValueError(f"temperature must be positive, got {temperature}; try 0.1")
-    losses: dict[str, Loss] = {
-        "multi_margin": lambda logits, labels: multi_margin(logits, labels, margin),
-        "offset_cross_entropy": lambda logits, labels: offset_cross_entropy(
-            logits, labels, offset, temperature
-        ),
-    }
-    if name not in losses:
-        raise ValueError(f"loss must be one of {', '.join(losses)}, got {name!r}; choose one")
-    return losses[name]
+    margin: float
+    offset: float
+    temperature: float
+
+
+Loss = Callable[[Tensor, Tensor, LossOptions], Tensor]
+
+LOSSES: dict[str, Loss] = {
+    "multi_margin": lambda logits, labels, options: multi_margin(logits, labels, options.margin),
+    "offset_cross_entropy": lambda logits, labels, options: offset_cross_entropy(
+        logits, labels, options.offset, options.temperature
+    ),
+}
+"""Losses by name, as functions of logits, labels and training options."""

@@ -1,12 +1,22 @@
 """How to train, as a recipe says it."""
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from unitmargin.data.augment import MODES
+from unitmargin.foundation.options import Options, among
+from unitmargin.training.losses import LOSSES
+from unitmargin.training.precision import PRECISIONS
+from unitmargin.training.schedules import SCHEDULES
 
 OPTIMIZERS = ("adam", "sgd")
 
+SEEDS = 2**32
+"""Seeds below it leave room for the million epochs that follow each in the order of samples."""
 
-@dataclass(frozen=True)
-class TrainingOptions:
+
+class TrainingOptions(Options):
     """How to train.
 
     Attributes:
@@ -20,7 +30,7 @@ class TrainingOptions:
         learning_rate: of adam or sgd, at a schedule factor of 1.
         manifold_rate: step of weights on the manifold, as a share of their norm.
         schedule: a name of ``SCHEDULES``, such as halving (the paper: x 0.5 at 1/3 and 2/3).
-        loss: multi_margin or offset_cross_entropy.
+        loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
         offset, temperature: of offset_cross_entropy, in input units.
         crop: random crop after padding by this many pixels.
@@ -30,36 +40,21 @@ class TrainingOptions:
         seed: of weights, order and augmentation.
     """
 
-    epochs: int = 30
-    steps: int = 0
-    batch_size: int = 256
-    optimizer: str = "adam"
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    learning_rate: float = 3e-3
-    manifold_rate: float = 1e-2
-    schedule: str = "linear"
-    loss: str = "offset_cross_entropy"
-    margin: float = 0.5
-    offset: float = 0.2
-    temperature: float = 0.25
-    crop: int = 0
-    padding: str = "zeros"
+    epochs: PositiveInt = 30
+    steps: NonNegativeInt = 0
+    batch_size: PositiveInt = 256
+    optimizer: Annotated[str, among("optimizer", OPTIMIZERS)] = "adam"
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    weight_decay: NonNegativeFloat = 0.0
+    learning_rate: PositiveFloat = 3e-3
+    manifold_rate: PositiveFloat = 1e-2
+    schedule: Annotated[str, among("schedule", SCHEDULES)] = "linear"
+    loss: Annotated[str, among("loss", LOSSES)] = "offset_cross_entropy"
+    margin: PositiveFloat = 0.5
+    offset: NonNegativeFloat = 0.2
+    temperature: PositiveFloat = 0.25
+    crop: NonNegativeInt = 0
+    padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
-    precision: str = "float32"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "learning_rate", "manifold_rate", "temperature"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}; see docs/guide.md")
-        for name in ("crop", "steps", "weight_decay"):
-            value = getattr(self, name)
-            if not value >= 0:
-                raise ValueError(f"{name} must be at least 0, got {value}; 0 switches it off")
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(
-                f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {self.optimizer!r}; "
-                "choose one"
-            )
+    precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
+    seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0

@@ -65,7 +65,10 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
     return Processes(dist.get_rank(), dist.get_world_size()), chosen
 
 
-def leave_processes() -> None:
-    """Leave the group, so that the process can end without a complaint."""
-    if dist.is_initialized():
-        dist.destroy_process_group()
+def leave_processes() -> bool:
+    """Leave the group, so that the process can end in peace; whether it was the first."""
+    if not dist.is_initialized():
+        return True
+    first = dist.get_rank() == 0
+    dist.destroy_process_group()
+    return first

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from unitmargin.foundation.choice import choose
+
 PEAK = 0.3
 """Share of a one-cycle training that warms up."""
 
@@ -69,8 +71,4 @@ def schedule_factor(name: str, progress: float) -> float:
         >>> [schedule_factor("halving", p) for p in (0.0, 0.5, 0.9)]
         [1.0, 0.5, 0.25]
     """
-    if name not in SCHEDULES:
-        raise ValueError(
-            f"schedule must be one of {', '.join(SCHEDULES)}, got {name!r}; choose one"
-        )
-    return SCHEDULES[name](progress)
+    return choose("schedule", name, SCHEDULES)(progress)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from unitmargin.auditing.rows import largest_error, network_rows
-from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_accuracy
 from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
 from unitmargin.frozen import FixedNetwork
@@ -94,7 +94,7 @@ def train(
         >>> len(result.history)
         2
     """
-    options = _changed(options or TrainingOptions(), changes)
+    options = (options or TrainingOptions()).changed(**changes)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
     model.to(place)
@@ -119,17 +119,6 @@ def train(
     return TrainResult(model, tuple(history))
 
 
-def _changed(options: TrainingOptions, changes: dict[str, Any]) -> TrainingOptions:
-    known = {field.name for field in fields(TrainingOptions)}
-    unknown = set(changes) - known
-    if unknown:
-        raise ValueError(
-            f"training options must be among {', '.join(sorted(known))}, got "
-            f"{', '.join(sorted(unknown))}; correct the name"
-        )
-    return replace(options, **changes)
-
-
 @torch.no_grad()
 def evaluate(network: FixedNetwork, samples: Samples) -> tuple[float, float]:
     """Clean accuracy, and the share of samples right with a radius above 36/255.
@@ -140,12 +129,11 @@ def evaluate(network: FixedNetwork, samples: Samples) -> tuple[float, float]:
     """
     rows = network.head.weight.double()
     constants = torch.cdist(rows, rows) * network.input_scale
-    right, certified = 0, 0
+    right, radius = [], []
     for start in range(0, len(samples), EVALUATION_BATCH):
         inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH))
         logits = network(inputs)
-        positive = margins(logits, labels) > 0
-        radius = certificate_from_logits(logits, constants).radius
-        right += int(positive.sum())
-        certified += int((positive & (radius > HEADLINE_EPSILON)).sum())
-    return right / len(samples), certified / len(samples)
+        right.append(margins(logits, labels) > 0)
+        radius.append(certificate_from_logits(logits, constants).radius)
+    figures = torch.cat(right), torch.cat(radius)
+    return int(figures[0].sum()) / len(samples), certified_accuracy(*figures, HEADLINE_EPSILON)

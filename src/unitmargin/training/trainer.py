@@ -12,7 +12,7 @@ from tqdm import tqdm
 from unitmargin.data import Samples, random_crop_flip
 from unitmargin.models import Classifier
 from unitmargin.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from unitmargin.training.losses import build_loss
+from unitmargin.training.losses import LOSSES
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.precision import require_precision, training_precision
@@ -40,7 +40,7 @@ class Trainer:
         self.processes, self.quiet = processes, quiet
         self.device = samples.inputs.device
         self.network = processes.wrap(model)
-        self.loss = build_loss(options.loss, options.margin, options.offset, options.temperature)
+        self.loss = LOSSES[options.loss]
         self.optimizers = build_optimizers(
             model,
             options.learning_rate,
@@ -51,7 +51,6 @@ class Trainer:
         self.epoch_steps = math.ceil(len(samples) / options.batch_size)
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
-        schedule_factor(options.schedule, 0.0)
         require_precision(options.precision, model)
 
     def epoch(self, epoch: int) -> tuple[float, float]:
@@ -94,7 +93,7 @@ class Trainer:
         own = self.processes.share(torch.arange(len(index), device=self.device))
         factor = schedule_factor(self.options.schedule, progress)
         with training_precision(self.options.precision, self.device):
-            loss = self.loss(self.network(inputs[own]), labels[own])
+            loss = self.loss(self.network(inputs[own]), labels[own], self.options)
             loss = loss * self.processes.weight(len(index), len(own))
             loss.backward()
         for optimizer in self.optimizers:

@@ -1,0 +1,48 @@
+"""What was found of one promise: a row of checks.json."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from unitmargin.foundation.options import Options
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Finding(Options):
+    """One promise, what was measured, and whether it held.
+
+    Attributes:
+        name: of the promise.
+        passed: whether it held; true of a skipped one.
+        value: what was measured; None where nothing was, or nothing finite.
+        bound: what the value was compared with.
+        detail: what broke, empty if nothing did.
+        skipped: why a promise that the network does not make was not measured; empty if it was.
+    """
+
+    name: str
+    passed: bool
+    value: Annotated[float | None, BeforeValidator(_finite)]
+    bound: Annotated[float | None, BeforeValidator(_finite)]
+    detail: str = ""
+    skipped: str = ""
+
+
+def at_most(name: str, value: float, bound: float) -> Finding:
+    """The finding that a measured value keeps its bound, or exceeds it.
+
+    Example:
+        >>> at_most("upd", 0.5, 1e-5).detail
+        '5.000e-01 exceeds 1e-05'
+    """
+    detail = "" if value <= bound else f"{value:.3e} exceeds {bound:.0e}"
+    return Finding(name=name, passed=not detail, value=value, bound=bound, detail=detail)
+
+
+def skipped(name: str, reason: str) -> Finding:
+    """The finding that nothing was promised, and why."""
+    return Finding(name=name, passed=True, value=None, bound=None, skipped=reason)

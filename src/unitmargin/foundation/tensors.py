@@ -1,0 +1,36 @@
+"""Tensors and text in one safetensors file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from unitmargin.foundation.files import write_aside
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
+    """Write tensors and a header of words; see :func:`write_aside`."""
+    # Copies: tensors may share memory, which the format does not know.
+    whole = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    with write_aside(path) as aside:
+        save_file(whole, str(aside), metadata=dict(header) or None)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and header of a safetensors file.
+
+    Raises:
+        ValueError: a damaged file.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return tensors, dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from None

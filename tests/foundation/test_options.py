@@ -1,0 +1,48 @@
+"""Options: judged whenever they are made, in one line."""
+
+import pytest
+from pydantic import PositiveInt, ValidationError
+
+from unitmargin.foundation.options import Options
+
+
+class Inner(Options):
+    steps: PositiveInt = 3
+    rate: float = 0.5
+
+
+class Outer(Options):
+    name: str
+    inner: Inner = Inner()
+
+
+def test_a_section_changes_by_single_options() -> None:
+    changed = Outer(name="a").changed(name="b", inner={"steps": 5})
+    assert changed == Outer(name="b", inner=Inner(steps=5))
+    assert Inner(rate=1) == Inner(rate=1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "name must be given, got nothing; add it"),
+        ({"name": 3}, "name must be a valid string, got 3; correct the value"),
+        ({"name": "a", "innr": {}}, "innr is no option, known: name, inner; did you mean 'inner'?"),
+        ({"name": "a", "inner": 3}, "inner must be a table, got 3; correct the value"),
+        ({"name": "a", "inner": {"steps": True}}, "inner.steps must be a valid integer, got True"),
+        ({"name": "a", "inner": {"steps": 0}}, "inner.steps must be greater than 0, got 0"),
+        ({"name": "a", "inner": {"rate": float("inf")}}, "inner.rate must be a finite number"),
+        ({"name": "a", "inner": {"colour": 1}}, "inner.colour is no option, known: steps, rate"),
+    ],
+)
+def test_mistakes_are_one_line(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=".") as raised:
+        Outer(**values)
+    assert not isinstance(raised.value, ValidationError)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Inner().steps = 4  # type: ignore[misc]

@@ -1,0 +1,103 @@
+"""The files of certify: what is written returns, and what is damaged or foreign is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from certified import made_certificates
+from tables import read_rows, write_rows
+
+from unitmargin.runs.certificates import write_certificates
+from unitmargin.runs.folder import RunError, RunFolder
+
+CERTIFICATES = replace(
+    made_certificates([0, 1, 2, 0], [1 / 3, 0.0, -0.25, 0.1 + 0.2]), profile="float32-blocked"
+)
+INPUTS = torch.rand(4, 3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    run = RunFolder(tmp_path)
+    run.model_file.write_bytes(b"a model")
+    write_certificates(run.certificates_file, CERTIFICATES, run.model_file, run.inputs_file, INPUTS)
+    return run
+
+
+def test_what_is_written_returns(folder: RunFolder) -> None:
+    read = folder.certificates()
+    assert len(read) == 4
+    for name, written in vars(CERTIFICATES).items():
+        found = getattr(read, name)
+        assert torch.equal(found, written) if isinstance(found, torch.Tensor) else found == written
+    assert read.right.tolist() == [True, True, False, True]
+    assert read.certified_accuracy(0.3) == 0.25 + 0.25
+    assert read.at(torch.tensor([2, 0])).radius.tolist() == [0.25, 1 / 3]
+    folder.inputs_file.unlink()
+    assert len(folder.certificates()) == 4
+
+
+def cell(row: int, column: str, text: str) -> Callable[[RunFolder], None]:
+    def change(folder: RunFolder) -> None:
+        rows = read_rows(folder.certificates_file)
+        rows[row][column] = text
+        write_rows(folder.certificates_file, rows)
+
+    return change
+
+
+def fact(name: str, value: object) -> Callable[[RunFolder], None]:
+    def change(folder: RunFolder) -> None:
+        facts = json.loads(folder.certificate_facts_file.read_text())
+        folder.certificate_facts_file.write_text(json.dumps(facts | {name: value}))
+
+    return change
+
+
+def drop_row(folder: RunFolder) -> None:
+    write_rows(folder.certificates_file, read_rows(folder.certificates_file)[:-1])
+
+
+def drop_column(folder: RunFolder) -> None:
+    rows = read_rows(folder.certificates_file)
+    write_rows(folder.certificates_file, [dict(list(row.items())[:-1]) for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            cell(1, "radius", "-0.1"),
+            "radius in line 3 must be greater than or equal to 0, got '-0.1'",
+        ),
+        (cell(1, "radius", "nan"), "radius in line 3 must be .* got 'nan'"),
+        (cell(1, "radius", "inf"), "radius in line 3 must be a finite number, got 'inf'"),
+        (cell(1, "margin", "wide"), "margin in line 3 must be a valid number, .* got 'wide'"),
+        (cell(0, "label", "1.5"), "label in line 2 must be a valid integer, .* got '1.5'"),
+        (cell(0, "label", "-1"), "label in line 2 must be greater than or equal to 0"),
+        (cell(0, "predicted", "-2"), "predicted in line 2 must be greater than or equal to -1"),
+        (cell(2, "index", "7"), "rows must be numbered from 0 to 3, got other ones"),
+        (drop_row, "rows must be numbered from 0 to 3, got other ones"),
+        (drop_column, "columns must be index, label, predicted, runner_up, margin, radius, got"),
+        (lambda folder: folder.certificates_file.write_text(""), "columns must be .* got none"),
+        (lambda folder: folder.certificate_facts_file.write_text("[]"), "profile must be given"),
+        (lambda folder: folder.certificate_facts_file.write_text("{"), "certificates.csv: "),
+        (fact("samples", 3), "rows must be numbered from 0 to 2, got other ones"),
+        (fact("samples", "4"), "samples must be a valid integer, got '4'"),
+        (fact("format", "mine"), "format must be 'unitmargin-certificates-1', got 'mine'"),
+        (fact("profile", "float8"), "profile must be one of float64, .* got 'float8'"),
+        (fact("colour", 1), "colour is no option"),
+        (fact("model_sha256", "0"), "model_sha256 must be .* that of model.safetensors, got 0"),
+        (lambda folder: folder.model_file.write_bytes(b"b"), "model_sha256 must be .* got "),
+        (lambda folder: folder.inputs_file.write_bytes(b"b"), "inputs_sha256 must be .* got "),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    change: Callable[[RunFolder], None], message: str, folder: RunFolder
+) -> None:
+    change(folder)
+    with pytest.raises(RunError, match=f"{message}.*run `unitmargin certify {folder.path}` again"):
+        folder.certificates()
