@@ -92,7 +92,7 @@ def test_what_no_target_attacks_is_certified_alone(calls: list[str], tmp_path: P
     ("target", "solvers", "message"),
     [
         ("speed", ("fmn",), "target must be one of accuracy, .* got 'speed'"),
-        ("accuracy", ("flying",), "solvers must be one or more of .* got 'flying'"),
+        ("accuracy", ("flying",), "solver must be one of .* got 'flying'"),
         ("accuracy", (), "got none; choose among them"),
     ],
 )
