@@ -1,1 +1,3 @@
 """Certificates: label and radius, the closest adversarial point, tightness, attacks."""
+
+__all__ = ["accuracy", "certify", "closest", "exhibits", "findings", "plane", "tightness"]

@@ -8,8 +8,7 @@ read all of it, in this order: ``reading`` (files), ``arithmetic`` (rounding), `
 (certificates and verdicts). The proof is in docs/soundness.md, section "The checker".
 """
 
-from unitmargin.checker.reading import CheckError as CheckError
-from unitmargin.checker.table import Certificate as Certificate
-from unitmargin.checker.table import Verdict as Verdict
-from unitmargin.checker.table import check as check
-from unitmargin.checker.table import write as write
+from unitmargin.checker.reading import CheckError
+from unitmargin.checker.table import Certificate, Verdict, check, write
+
+__all__ = ["Certificate", "CheckError", "Verdict", "check", "write"]

@@ -4,16 +4,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unitmargin.data.arrays import npz
-from unitmargin.data.augment import random_crop_flip as random_crop_flip
+from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
-from unitmargin.data.files import DataError as DataError
+from unitmargin.data.files import DataError
 from unitmargin.data.images import images
-from unitmargin.data.samples import Dataset as Dataset
-from unitmargin.data.samples import Samples as Samples
-from unitmargin.data.samples import as_samples as as_samples
+from unitmargin.data.samples import Dataset, Samples, as_samples
 from unitmargin.data.toys import blobs, circles, moons, spirals
 from unitmargin.foundation.choice import choose
+
+__all__ = [
+    "DATASETS", "DataError", "Dataset", "Samples", "as_samples", "augment", "load_dataset",
+    "random_crop_flip",
+]  # fmt: skip
 
 Loader = Callable[[Path | None, Path | None], Dataset]
 

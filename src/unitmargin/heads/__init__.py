@@ -6,21 +6,29 @@ Unitary-pair-difference heads make a UGNN; the others are those of 1-Lipschitz n
 from collections.abc import Callable
 from functools import partial
 
-from unitmargin.heads.head import Head as Head
+from unitmargin.heads.head import Head
 from unitmargin.heads.plain import OrthonormalHead, RowNormalizedHead
-from unitmargin.heads.upd import BoundedUPD as BoundedUPD
-from unitmargin.heads.upd import LbfgsUPD as LbfgsUPD
-from unitmargin.heads.upd import SimplexUPD as SimplexUPD
-from unitmargin.heads.upd import UPDHead as UPDHead
-from unitmargin.heads.upd import lbfgs_projection as lbfgs_projection
-from unitmargin.heads.upd import pair_differences as pair_differences
-from unitmargin.heads.upd import psi as psi
-from unitmargin.heads.upd import psi_gradient as psi_gradient
-from unitmargin.heads.upd import simplex as simplex
-from unitmargin.heads.upd import squared_distances as squared_distances
+from unitmargin.heads.upd import (
+    BoundedUPD,
+    LbfgsUPD,
+    SimplexUPD,
+    UPDHead,
+    lbfgs_projection,
+    pair_differences,
+    psi,
+    psi_gradient,
+    simplex,
+    squared_distances,
+)
 from unitmargin.orthogonal.bjorck import BjorckLinear
 from unitmargin.orthogonal.cayley import CayleyLinear
 from unitmargin.orthogonal.skew import SkewLinear
+
+__all__ = [
+    "HEADS", "UPD_HEADS", "BoundedUPD", "Head", "LbfgsUPD", "SimplexUPD", "UPDHead",
+    "lbfgs_projection", "pair_differences", "psi", "psi_gradient", "simplex", "squared_distances",
+    "upd",
+]  # fmt: skip
 
 UPD_HEADS: dict[str, type[UPDHead]] = {
     "bounded": BoundedUPD,

@@ -8,15 +8,19 @@ from functools import partial
 from typing import Any
 
 from unitmargin.foundation.choice import choose
-from unitmargin.models.classifier import Classifier as Classifier
-from unitmargin.models.dense_ugnn import DenseUGNN as DenseUGNN
-from unitmargin.models.freezing import fixed_network as fixed_network
-from unitmargin.models.freezing import freeze as freeze
-from unitmargin.models.large_convnet import LargeConvNet as LargeConvNet
-from unitmargin.models.lip_convnet import LipConvNet as LipConvNet
-from unitmargin.models.residual import ConvexResidual as ConvexResidual
-from unitmargin.models.resnet9 import ResNet9 as ResNet9
-from unitmargin.models.ugnn import UGNN as UGNN
+from unitmargin.models.classifier import Classifier
+from unitmargin.models.dense_ugnn import DenseUGNN
+from unitmargin.models.freezing import fixed_network, freeze
+from unitmargin.models.large_convnet import LargeConvNet
+from unitmargin.models.lip_convnet import LipConvNet
+from unitmargin.models.residual import ConvexResidual
+from unitmargin.models.resnet9 import ResNet9
+from unitmargin.models.ugnn import UGNN
+
+__all__ = [
+    "MODELS", "UGNN", "Classifier", "ConvexResidual", "DenseUGNN", "LargeConvNet", "LipConvNet",
+    "ResNet9", "build_model", "fixed_network", "freeze", "freezing", "ugnn",
+]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {
     "ugnn": UGNN,

@@ -10,10 +10,15 @@ from unitmargin.orthogonal.bcop import BCOPConv2d
 from unitmargin.orthogonal.bjorck import BjorckLinear
 from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d
 from unitmargin.orthogonal.cholesky import CholeskyLinear
-from unitmargin.orthogonal.convolution import OrthogonalConv2d as OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear as OrthogonalLinear
+from unitmargin.orthogonal.convolution import OrthogonalConv2d
+from unitmargin.orthogonal.linear import OrthogonalLinear
 from unitmargin.orthogonal.manifold import ManifoldLinear, manifold_conv
 from unitmargin.orthogonal.skew import SkewConv2d, SkewLinear
+
+__all__ = [
+    "ORTHOGONAL_CONVS", "ORTHOGONAL_LINEARS", "OrthogonalConv2d", "OrthogonalLinear", "bjorck",
+    "cayley", "cholesky", "polar", "skew",
+]  # fmt: skip
 
 ORTHOGONAL_LINEARS: dict[str, Callable[..., OrthogonalLinear]] = {
     "bjorck": BjorckLinear,

@@ -5,15 +5,14 @@ A new target is one file with a :class:`Target` and one line here; the printed n
 """
 
 from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE
-from unitmargin.paper.layout import Table as Table
-from unitmargin.paper.layout import to_latex as to_latex
-from unitmargin.paper.layout import to_markdown as to_markdown
+from unitmargin.paper.layout import Table, to_latex, to_markdown
 from unitmargin.paper.robust_accuracy import ROBUST_ACCURACY
-from unitmargin.paper.target import Output as Output
-from unitmargin.paper.target import Target as Target
+from unitmargin.paper.target import Output, Target
 from unitmargin.paper.tightness import TIGHTNESS
 from unitmargin.paper.unitary_gradient import UNITARY_GRADIENT
 from unitmargin.paper.upd import UPD
+
+__all__ = ["TARGETS", "Output", "Table", "Target", "to_latex", "to_markdown"]
 
 TARGETS: dict[str, Target] = {
     "accuracy": ACCURACY,
