@@ -1,11 +1,9 @@
 """Carlini and Wagner: squared norm and penalty, in a space where the box needs no projection."""
 
 import torch
-from jaxtyping import Bool, Float64
-from torch import Tensor
 
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import Box, Vectors, column
+from unitmargin.solvers.geometry import Box, Mask, Values, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 INSIDE = 1.0 - 1e-6
@@ -64,9 +62,7 @@ def carlini_wagner(
         weight = torch.where(torch.isinf(high), WEIGHT_GROWTH * low, 0.5 * (low + high))
 
 
-def _descend(
-    problem: Problem, weight: Float64[Tensor, " batch"], steps: int, rate: float
-) -> Bool[Tensor, " batch"]:
+def _descend(problem: Problem, weight: Values, steps: int, rate: float) -> Mask:
     """Minimise for one weight a sample; whether the sample ever crossed the boundary."""
     rows = problem.all_rows()
     crossed = torch.zeros_like(rows, dtype=torch.bool)
@@ -89,7 +85,7 @@ def _descend(
     return crossed
 
 
-def _to_free(points: Vectors, box: Box | None) -> Tensor:
+def _to_free(points: Vectors, box: Box | None) -> Vectors:
     if box is None:
         return points.clone()
     middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])

@@ -43,14 +43,8 @@ def read_choice(word: str) -> Choice:
             )
         given[option] = _read_value(name, own[option], value)
     require_options(solver, given)
-    return Choice(
-        name,
-        tuple(
-            (option, given[option])
-            for option in own
-            if option in given and given[option] != own[option].default
-        ),
-    )
+    kept = [(option, given[option]) for option in own if option in given]
+    return Choice(name, tuple(pair for pair in kept if pair[1] != own[pair[0]].default))
 
 
 def own_options(name: str) -> Mapping[str, inspect.Parameter]:

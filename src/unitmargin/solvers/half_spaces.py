@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
+from unitmargin.solvers.geometry import Stack, Table
+
 RIDGE = 1e-11
 """Added to the diagonal, relative to the largest squared normal: two equal half-spaces give a
 singular system whose solution is still wanted."""
 
 
-def closest_in_half_spaces(
-    normals: Float64[Tensor, "rows cuts features"], offsets: Float64[Tensor, "rows cuts"]
-) -> Float64[Tensor, "rows cuts"]:
-    r"""Multipliers of the shortest vector that satisfies a few linear inequalities.
+def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
+    r"""Multipliers of the shortest vector that satisfies a few linear inequalities, its cuts.
 
     .. math:: \min \|v\| \text{ subject to } g_k v \le b_k: \quad
         v = -\sum_k \lambda_k g_k, \; \lambda \ge 0
@@ -23,8 +23,7 @@ def closest_in_half_spaces(
     multipliers are not negative and whose vector is feasible. Where the half-spaces have no common
     point (cuts of a margin that is not convex) the least violating candidate is returned.
 
-    Shapes: normals ``(rows, cuts, features)``, offsets ``(rows, cuts)``; multipliers
-    ``(rows, cuts)``. Guarantee: relative error below 1e-9 in float64 for independent normals.
+    Guarantee: relative error below 1e-9 in float64 for independent normals.
     Cost: ``2**cuts - 1`` solves of size ``cuts`` a row; meant for at most six cuts.
 
     Example:
@@ -59,12 +58,11 @@ def _solve_active(
     """Multipliers that make the active inequalities equalities; zero for the others."""
     both = active[:, :, None] & active[:, None, :]
     eye = torch.eye(active.shape[1], dtype=torch.bool, device=active.device)
-    largest = gram.diagonal(dim1=1, dim2=2).amax(1)
+    largest = gram.diagonal(dim1=1, dim2=2).amax(1)[:, None, None, None]
     largest = torch.where(largest > 0, largest, 1.0)
-    ridge = RIDGE * largest[:, None, None, None]
+    ridge = RIDGE * largest
     systems = torch.where(both, gram[:, None], 0.0) + torch.where(both & eye, ridge, 0.0)
-    systems = systems + (~active[:, :, None] & eye) * largest[:, None, None, None]
-    solution: Tensor = torch.linalg.solve(
-        systems, torch.where(active, -offsets[:, None], 0.0)[..., None]
-    )
+    systems = systems + (~active[:, :, None] & eye) * largest
+    wanted = torch.where(active, -offsets[:, None], 0.0)[..., None]
+    solution: Tensor = torch.linalg.solve(systems, wanted)
     return solution.squeeze(-1)

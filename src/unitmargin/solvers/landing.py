@@ -1,10 +1,8 @@
 """The last stage of every search: confirm in float64 and move back to the boundary."""
 
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
-from unitmargin.solvers.geometry import Rows, Values, Vectors, column
+from unitmargin.solvers.geometry import Mask, Rows, Values, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 PUSHES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -14,12 +12,10 @@ about 1e-7 of the logits' scale."""
 BRACKET_TOLERANCE = 1e-9
 """Relative width at which a refinement stops: well below the tolerance promised by any solver."""
 
-AIM = 0.1
+AIM, LARGEST_AIM = 0.1, 0.5
 """Distance from the threshold at which a secant aims, in units of the smaller height of its two
-ends: a trial on either side in turn closes the bracket from both ends."""
-
-LARGEST_AIM = 0.5
-"""The same, in units of the tolerance of the margin."""
+ends, and at most in units of the tolerance of the margin: a trial on either side in turn closes the
+bracket from both ends."""
 
 HALVE_EVERY = 3
 """One refinement in so many halves the bracket, so that a bent margin cannot stall the others."""
@@ -44,7 +40,7 @@ def land(problem: Problem, refinements: int) -> None:
     refine(problem, rows, refinements)
 
 
-def confirm(problem: Problem, rows: Rows, moves: Vectors) -> tuple[Values, Bool[Tensor, " rows"]]:
+def confirm(problem: Problem, rows: Rows, moves: Vectors) -> tuple[Values, Mask]:
     """Margin of ``x + move`` in float64, and whether the point counts as adversarial."""
     margins = problem.margin(problem.clamp(problem.start[rows] + moves), rows, wide=True)
     return margins, margins <= -problem.tolerance[rows]
