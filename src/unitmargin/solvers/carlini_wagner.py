@@ -9,11 +9,9 @@ from unitmargin.solvers.problem import Problem
 INSIDE = 1.0 - 1e-6
 """Factor that keeps the hyperbolic arc tangent of a point on the box finite, as published."""
 
-REVIEWS = 10
-"""Times per search that a sample whose loss has stalled may leave it, as published."""
-
-STALLED = 0.9999
-"""A loss above this share of the last reviewed one counts as stalled, as published."""
+REVIEWS, STALLED = 10, 0.9999
+"""Published rule: so many times per search, a sample leaves it whose loss is above this share of
+the last reviewed one."""
 
 WEIGHT_GROWTH = 10.0
 """Factor on the weight while no search has crossed, as published."""

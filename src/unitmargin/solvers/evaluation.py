@@ -46,8 +46,7 @@ class Evaluator:
 def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     """Copies of the model in evaluation mode with parameters that need no gradient.
 
-    A :class:`FrozenNetwork` has neither modes nor parameters and brings its own float64 copy,
-    ``in_float64()``; any other module is copied by ``copy.deepcopy`` and ``double()``.
+    A :class:`FrozenNetwork`, which has neither modes nor parameters, is taken as it is.
 
     Raises:
         ValueError: the model cannot be copied.

@@ -12,7 +12,7 @@ from unitmargin.solvers.geometry import (
     ray_point,
     unit,
 )
-from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.problem import Problem, select
 
 LADDER = tuple(1.001 * 2.0**doubling for doubling in range(-3, 6))
 """Trial lengths of a ray search in units of the linearised distance, shortest first: it aims at the
@@ -43,7 +43,7 @@ def fast_outer_boundary(problem: Problem) -> None:
     """
     rows = problem.all_rows()
     margin, gradient = problem.slope(problem.start, rows)
-    _search(problem, rows, None, margin, gradient, problem.lower_bounds.min(1).values)
+    _search(problem, rows, None, margin, gradient)
 
 
 def closest_boundary(problem: Problem) -> None:
@@ -70,17 +70,11 @@ def closest_boundary(problem: Problem) -> None:
     rows, others = problem.all_rows(), problem.rivals()
     margins, gradients = problem.pair_slopes(problem.start, rows, others)
     rows, classes = rows.repeat_interleave(others.shape[1]), others.flatten()
-    floor = problem.lower_bounds[rows, classes]
-    _search(problem, rows, classes, margins.flatten(), gradients.flatten(0, 1), floor)
+    _search(problem, rows, classes, margins.flatten(), gradients.flatten(0, 1))
 
 
 def _search(
-    problem: Problem,
-    rows: Rows,
-    classes: Rows | None,
-    margins: Values,
-    gradients: Vectors,
-    floor: Values,
+    problem: Problem, rows: Rows, classes: Rows | None, margins: Values, gradients: Vectors
 ) -> None:
     """Bracket the first crossing of every ray, from its certified distance, then bisect it.
 
@@ -94,6 +88,7 @@ def _search(
         return problem.margin(points, at, against) <= -problem.tolerance[at]
 
     guess = linear_distance(margins, gradients).squeeze(1)
+    floor = select(problem.lower_bounds[rows], classes)
     low, high = floor.clone(), torch.full_like(guess, torch.inf)
     pending = (guess > 0.0).nonzero().squeeze(1)
     for factor in LADDER:

@@ -41,7 +41,7 @@ class Problem:
         labels: Rows,
         logits: Table,
         box: Box | None,
-        tick: Callable[[int], object] = lambda _: None,
+        tick: Callable[[int], object],
     ) -> None:
         self.evaluator, self.box, self.tick = evaluator, box, tick
         self.start, self.labels = start, labels
@@ -86,7 +86,7 @@ class Problem:
     ) -> tuple[Values, Vectors]:
         """The margin against the given classes, or against all, and its gradient."""
         margins, gradients = self.descend(
-            points, rows, lambda _, margins: column(select(margins, classes)), wide
+            points, rows, lambda _, every: column(select(every, classes)), wide
         )
         return select(margins, classes), gradients[:, 0]
 
@@ -94,9 +94,7 @@ class Problem:
         self, points: Vectors, rows: Rows, classes: Int64[Tensor, "rows columns"]
     ) -> tuple[Table, Stack]:
         """Margins against several classes and their gradients, one backward pass each."""
-        margins, gradients = self.descend(
-            points, rows, lambda _, margins: margins.gather(1, classes)
-        )
+        margins, gradients = self.descend(points, rows, lambda _, every: every.gather(1, classes))
         return margins.gather(1, classes), gradients
 
     def descend(
