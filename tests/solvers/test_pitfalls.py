@@ -103,7 +103,7 @@ def test_of_repeated_rows_the_closest_point_is_kept() -> None:
         from unitmargin.solvers.evaluation import prepare
 
         logits = network(x)
-        return Problem(prepare(network, x), start, labels, logits, None)
+        return Problem(prepare(network, x), start, labels, logits, None, lambda _: None)
 
     move = (truth.closest(x) - x).flatten(1)
     factors = torch.tensor([3.0, 1.2, 2.0, 1.4, 1.1, 5.0], dtype=torch.float64)

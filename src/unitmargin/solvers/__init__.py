@@ -12,17 +12,15 @@ from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
 from unitmargin.solvers.alma import alma
-from unitmargin.solvers.best_of import best_of
 from unitmargin.solvers.carlini_wagner import carlini_wagner
 from unitmargin.solvers.closed_form import closed_form
-from unitmargin.solvers.closest_boundary import closest_boundary
 from unitmargin.solvers.ddn import ddn
 from unitmargin.solvers.deepfool import deepfool
 from unitmargin.solvers.driver import Solver, search
-from unitmargin.solvers.fast_outer_boundary import fast_outer_boundary
 from unitmargin.solvers.fmn import fmn
 from unitmargin.solvers.iterative_penalty import iterative_penalty
-from unitmargin.solvers.result import MapResult, Status
+from unitmargin.solvers.outer_boundary import closest_boundary, fast_outer_boundary
+from unitmargin.solvers.result import MapResult, Status, best_of
 from unitmargin.solvers.sphere_tracing import sphere_tracing
 
 __all__ = ["SOLVERS", "MapResult", "Solver", "Status", "best_of", "choice", "minimal_perturbation"]

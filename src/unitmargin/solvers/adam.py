@@ -1,16 +1,11 @@
 """Adam with one independent state a row, for solvers that drop rows while they run."""
 
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
-from unitmargin.solvers.geometry import Vectors
+from unitmargin.solvers.geometry import Mask, Vectors
 
-FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
-"""The published averages of gradient and squared gradient."""
-
-FLOOR = 1e-8
-"""The published constant added to the root of the squared gradient."""
+FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8
+"""Published: averages of gradient and squared gradient, and what is added to the latter's root."""
 
 
 class Adam:
@@ -29,6 +24,6 @@ class Adam:
         second = self.second / (1.0 - SECOND_DECAY**self.steps)
         return -rate * first / (second.sqrt() + FLOOR)
 
-    def keep(self, kept: Bool[Tensor, " rows"]) -> None:
+    def keep(self, kept: Mask) -> None:
         """Forget the other rows."""
         self.first, self.second = self.first[kept], self.second[kept]

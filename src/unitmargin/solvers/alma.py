@@ -37,8 +37,7 @@ def alma(
         smoothing: alpha, for the multiplier, the gradient and its squared norm.
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
-    Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
-    classes at the start, without certified distances).
+    Cost: ``steps`` forward and backward passes, and those of :func:`rank_classes`.
     Source: Rony et al., Augmented Lagrangian Adversarial Attacks, arXiv 2011.11857, algorithm 1.
 
     Example:
@@ -49,15 +48,14 @@ def alma(
         True
     """
     start, rows = problem.start, problem.all_rows()
-    first = rank_classes(problem, 1)
-    margin, gradient = first.margin, first.gradient
+    nearest, margin, gradient = rank_classes(problem, 1)
     whole, scale = column(margin), linear_distance(margin, gradient)
     move, drift = torch.zeros_like(start), torch.zeros_like(start)
     multiplier, penalty, square = torch.ones_like(whole), torch.ones_like(whole), whole * 0.0
     reviewed, crossed = torch.ones_like(whole), torch.zeros_like(whole, dtype=torch.bool)
     for step in range(steps):
         if step > 0:
-            margin, gradient = problem.slope(start + move, rows, first.classes[:, 0])
+            margin, gradient = problem.slope(start + move, rows, nearest[:, 0])
         share = column(margin) / whole
         crossed |= share <= 0.0
         pull = penalty_slope(share, multiplier, penalty)

@@ -1,21 +1,17 @@
 """Carlini and Wagner: squared norm and penalty, in a space where the box needs no projection."""
 
 import torch
-from jaxtyping import Bool, Float64
-from torch import Tensor
 
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import Box, Vectors, column
+from unitmargin.solvers.geometry import Box, Mask, Values, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 INSIDE = 1.0 - 1e-6
 """Factor that keeps the hyperbolic arc tangent of a point on the box finite, as published."""
 
-REVIEWS = 10
-"""Times per search that a sample whose loss has stalled may leave it, as published."""
-
-STALLED = 0.9999
-"""A loss above this share of the last reviewed one counts as stalled, as published."""
+REVIEWS, STALLED = 10, 0.9999
+"""Published rule: so many times per search, a sample leaves it whose loss is above this share of
+the last reviewed one."""
 
 WEIGHT_GROWTH = 10.0
 """Factor on the weight while no search has crossed, as published."""
@@ -64,9 +60,7 @@ def carlini_wagner(
         weight = torch.where(torch.isinf(high), WEIGHT_GROWTH * low, 0.5 * (low + high))
 
 
-def _descend(
-    problem: Problem, weight: Float64[Tensor, " batch"], steps: int, rate: float
-) -> Bool[Tensor, " batch"]:
+def _descend(problem: Problem, weight: Values, steps: int, rate: float) -> Mask:
     """Minimise for one weight a sample; whether the sample ever crossed the boundary."""
     rows = problem.all_rows()
     crossed = torch.zeros_like(rows, dtype=torch.bool)
@@ -89,7 +83,7 @@ def _descend(
     return crossed
 
 
-def _to_free(points: Vectors, box: Box | None) -> Tensor:
+def _to_free(points: Vectors, box: Box | None) -> Vectors:
     if box is None:
         return points.clone()
     middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])

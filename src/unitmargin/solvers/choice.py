@@ -9,6 +9,14 @@ from unitmargin.foundation.choice import choose
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.driver import require_options
 
+KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    int: ("a whole number", int),
+    float: ("a number", float),
+    float | None: ("a number", float),
+    str: ("a word", str),
+}
+"""What an option's type asks for, and how it is read."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -41,37 +49,20 @@ def read_choice(word: str) -> Choice:
                 f"options of {name} must be OPTION=VALUE, separated by commas, each once, with "
                 f"OPTION among {', '.join(own) or 'none'}, got {part!r}; correct {word!r}"
             )
-        given[option] = _read_value(name, own[option], value)
+        kind, read = KINDS[own[option].annotation]
+        try:
+            given[option] = read(value)
+        except ValueError:
+            raise ValueError(
+                f"{option} of {name} must be {kind}, got {value!r}; its default is "
+                f"{own[option].default}"
+            ) from None
     require_options(solver, given)
-    return Choice(
-        name,
-        tuple(
-            (option, given[option])
-            for option in own
-            if option in given and given[option] != own[option].default
-        ),
-    )
+    defaults = {option: parameter.default for option, parameter in own.items()}
+    kept = [item for item in (defaults | given).items() if item[1] != defaults[item[0]]]
+    return Choice(name, tuple(kept))
 
 
 def own_options(name: str) -> Mapping[str, inspect.Parameter]:
     """The options of a solver, with types and defaults."""
     return dict(list(inspect.signature(SOLVERS[name]).parameters.items())[1:])
-
-
-KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
-    int: ("a whole number", int),
-    float: ("a number", float),
-    float | None: ("a number", float),
-    str: ("a word", str),
-}
-"""What an option's type asks for, and how it is read."""
-
-
-def _read_value(name: str, option: inspect.Parameter, text: str) -> Any:
-    kind, read = KINDS[option.annotation]
-    try:
-        return read(text)
-    except ValueError:
-        raise ValueError(
-            f"{option.name} of {name} must be {kind}, got {text!r}; its default is {option.default}"
-        ) from None

@@ -1,12 +1,11 @@
 """Decoupled direction and norm: the step sets the direction, success or failure the radius."""
 
 import torch
-from jaxtyping import Float64
 from torch import Tensor
 
 from unitmargin.foundation.choice import choose
 from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, unit
-from unitmargin.solvers.problem import Problem
+from unitmargin.solvers.problem import Problem, select
 from unitmargin.solvers.rays import rank_classes
 
 LAST_STEP = 0.01
@@ -48,8 +47,7 @@ def ddn(
     tests. ``cross_entropy`` has none: where softmax is nearly flat its gradient points away from
     the *average* of the other classes, and it exceeds the minimum by up to
     :math:`\sqrt{2 (C - 1) / C}` on a UGNN (1.34 for C = 10, 1 for C = 2).
-    Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
-    classes at the start, with the margin and without certified distances).
+    Cost: ``steps`` forward and backward passes, and with the margin those of :func:`rank_classes`.
     Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
 
     Raises:
@@ -63,43 +61,29 @@ def ddn(
         True
     """
     published = choose("loss", loss, FIRST_STEPS)
-    _require_temperature(loss, temperature)
-    start = problem.start
-    move, radius = torch.zeros_like(start), torch.ones_like(start[:, :1])
-    scale = radius
-    longest = published if first_step is None else first_step
-    for step in range(steps):
-        if step == 0 and loss == "margin":
-            first = rank_classes(problem, 1)
-            gradient = first.gradient
-            scale = radius = linear_distance(first.margin, gradient)
-        else:
-            crossed, gradient = _evaluate(problem, start + move, loss, temperature)
-            radius = radius * torch.where(crossed, 1.0 - decay, 1.0 + decay)
-        length = scale * cosine_decay(longest, LAST_STEP * longest, step / max(steps - 1, 1))
-        move = radius * unit(move - length * unit(gradient))
-        move = problem.clamp(start + move) - start
-
-
-def _evaluate(
-    problem: Problem, points: Float64[Tensor, "batch features"], loss: str, temperature: float
-) -> tuple[Tensor, Float64[Tensor, "batch features"]]:
-    """Whether each point is adversarial, as a column, and the gradient to be descended."""
-    if loss == "margin":
-        margin, gradient = problem.slope(points, problem.all_rows())
-    else:
-        labels = problem.labels[:, None]
-        margin, _, gradient = problem.descend(
-            points,
-            problem.all_rows(),
-            lambda logits, _: (temperature * logits).log_softmax(1).gather(1, labels).squeeze(1),
-        )
-    return column(margin <= -problem.tolerance), gradient
-
-
-def _require_temperature(loss: str, temperature: float) -> None:
     if loss == "margin" and temperature != 1.0:
         raise ValueError(
             f"temperature must be 1 with loss='margin', got {temperature}; the margin's direction "
             "does not depend on it, drop it"
         )
+    start, rows, labels = problem.start, problem.all_rows(), column(problem.labels)
+
+    def objective(logits: Tensor, margins: Tensor) -> Tensor:
+        if loss == "margin":
+            return column(select(margins, None))
+        return (temperature * logits).log_softmax(1).gather(1, labels)
+
+    move, scale = torch.zeros_like(start), torch.ones_like(start[:, :1])
+    radius, longest = scale, published if first_step is None else first_step
+    for step in range(steps):
+        if step == 0 and loss == "margin":
+            _, margin, gradient = rank_classes(problem, 1)
+            scale = radius = linear_distance(margin, gradient)
+        else:
+            margins, gradients = problem.descend(start + move, rows, objective)
+            gradient = gradients[:, 0]
+            crossed = column(margins.min(1).values <= -problem.tolerance)
+            radius = radius * torch.where(crossed, 1.0 - decay, 1.0 + decay)
+        length = scale * cosine_decay(longest, LAST_STEP * longest, step / max(steps - 1, 1))
+        move = radius * unit(move - length * unit(gradient))
+        move = problem.clamp(start + move) - start

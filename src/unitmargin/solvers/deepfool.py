@@ -1,10 +1,8 @@
 """DeepFool: walk to the nearest linearised boundary until the label changes."""
 
 import torch
-from jaxtyping import Float64
-from torch import Tensor
 
-from unitmargin.solvers.geometry import Column, Vectors, norm, unit
+from unitmargin.solvers.geometry import Column, Stack, Table, Vectors, norm, unit
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import walk_out
 
@@ -53,11 +51,7 @@ def deepfool(
     walk_out(problem, rows, unit(move), norm(move))
 
 
-def _nearest_step(
-    margins: Float64[Tensor, "rows others"],
-    gradients: Float64[Tensor, "rows others features"],
-    extra: Column,
-) -> Vectors:
+def _nearest_step(margins: Table, gradients: Stack, extra: Column) -> Vectors:
     """Step to a little beyond the nearest linearised boundary; none where all gradients vanish."""
     lengths = torch.linalg.vector_norm(gradients, dim=2)
     distances = torch.where(lengths > 0, (margins.abs() + extra) / lengths, torch.inf)

@@ -3,16 +3,16 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float64, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
-from unitmargin.solvers.geometry import Box, Rows
+from unitmargin.solvers.geometry import Box, Rows, Vectors, column
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.result import MapResult, Status
@@ -42,16 +42,13 @@ def search(
     ):
         start = x.detach().to(torch.float64, copy=True)
         labels = labels.detach().to(x.device, torch.int64, copy=True)
-        evaluator = prepare(model, x)
+        evaluator, run = prepare(model, x), partial(solver, **options)
         parts = []
         for first in range(0, max(len(start), 1), batch_size):
             bar.set_description(f"{first} of {len(start)} samples")
             rows = slice(first, first + batch_size)
-            points = start[rows].flatten(1)
-            part = _solve(
-                solver, evaluator, points, labels[rows], box, refinements, bar.update, options
-            )
-            parts.append(part)
+            points, given = start[rows].flatten(1), labels[rows]
+            parts.append(_solve(run, evaluator, points, given, box, refinements, bar.update))
     found = {name: torch.cat([vars(part)[name] for part in parts]) for name in vars(parts[0])}
     return MapResult(**found | {"point": found["point"].reshape(start.shape)})
 
@@ -59,43 +56,33 @@ def search(
 def _solve(
     solver: Solver,
     evaluator: Evaluator,
-    start: Float64[Tensor, "batch features"],
-    labels: Int64[Tensor, " batch"],
+    start: Vectors,
+    labels: Rows,
     box: Box | None,
     refinements: int,
-    tick: Callable[[], object],
-    options: Mapping[str, Any],
+    tick: Callable[[int], object],
 ) -> MapResult:
     """One batch: settle what needs no search, search the rest, confirm in float64."""
     with torch.no_grad():
         logits = evaluator.logits(start, wide=True)
         require_logits(evaluator, start, logits, labels)
-    margin = margins(logits, labels)
-    finite = torch.isfinite(logits).all(1)
+    margin, finite = margins(logits, labels), torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)
-    rows = (finite & (margin > 0.0)).nonzero().squeeze(1)
-    problem = Problem(evaluator, start[rows], labels[rows], logits[rows], box, tick)
-    if len(rows):
-        solver(problem, **options)
+    searched = (finite & (margin > 0.0)).nonzero().squeeze(1)
+    problem = Problem(evaluator, start[searched], labels[searched], logits[searched], box, tick)
+    if len(problem):
+        solver(problem)
         land(problem, refinements)
-    return _verdict(problem, start, rows, already)
-
-
-def _verdict(
-    problem: Problem, start: Float64[Tensor, "batch features"], rows: Rows, already: Tensor
-) -> MapResult:
-    nothing = torch.full_like(start[:, :1], torch.nan)
-    point = torch.where(already[:, None], start, nothing)
-    distance = torch.where(already, 0.0, torch.full_like(start[:, 0], torch.inf))
-    found = torch.isfinite(problem.best_distance)
-    point[rows] = torch.where(found[:, None], problem.best_point, nothing[rows])
-    distance[rows] = problem.best_distance
-    status = torch.full_like(already, Status.FAILED, dtype=torch.int64)
-    status[rows[found]] = int(Status.FOUND)
-    status[already] = int(Status.ALREADY_MISCLASSIFIED)
+    point = torch.where(column(already), start, torch.nan)
+    distance = torch.where(already, 0.0, torch.full_like(margin, torch.inf))
+    status = torch.where(already, int(Status.ALREADY_MISCLASSIFIED), int(Status.FAILED))
+    best = torch.isfinite(problem.best_distance)
+    found = searched[best]
+    point[found], distance[found] = problem.best_point[best], problem.best_distance[best]
+    status[found] = int(Status.FOUND)
     n_forward, n_backward = torch.ones_like(status), torch.zeros_like(status)
-    n_forward[rows] += problem.n_forward
-    n_backward[rows] += problem.n_backward
+    n_forward[searched] += problem.n_forward
+    n_backward[searched] += problem.n_backward
     return MapResult(point, distance, status, n_forward, n_backward)
 
 
@@ -108,14 +95,9 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
                 f"options must be among {', '.join(known) or 'none'}, got {name!r}; drop it or "
                 "choose another solver"
             )
-        if isinstance(value, int) and value < 1:
-            raise ValueError(
-                f"{name} must be at least 1, got {value}; leave it out for the default"
-            )
-        if isinstance(value, float) and not 0.0 <= value < math.inf:
-            raise ValueError(
-                f"{name} must be finite and >= 0, got {value}; leave it out for the default"
-            )
+        lowest, rule = (1, "at least 1") if isinstance(value, int) else (0, "finite and >= 0")
+        if isinstance(value, int | float) and not lowest <= value < math.inf:
+            raise ValueError(f"{name} must be {rule}, got {value}; leave it out for the default")
 
 
 def require_arguments(

@@ -11,8 +11,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers.geometry import Vectors
 
 PROBABILITY_TOLERANCE = 1e-9
-"""Softmax rows computed in float64 sum to 1 within a few ulp a class; logits do so by chance
-only."""
+"""Softmax rows computed in float64 sum to 1 within a few ulp a class; logits by chance only."""
 
 PROBE_SHIFT = 1e3
 """Softmax outputs stay probabilities however far the input is moved; logits leave [0, 1]."""
@@ -47,8 +46,7 @@ class Evaluator:
 def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     """Copies of the model in evaluation mode with parameters that need no gradient.
 
-    A :class:`FrozenNetwork` has neither modes nor parameters and brings its own float64 copy,
-    ``in_float64()``; any other module is copied by ``copy.deepcopy`` and ``double()``.
+    A :class:`FrozenNetwork`, which has neither modes nor parameters, is taken as it is.
 
     Raises:
         ValueError: the model cannot be copied.
@@ -60,7 +58,8 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
         return Evaluator(model, model.in_float64(), model.dtype, constants, in_shape)
     try:
         native = copy.deepcopy(model).eval().requires_grad_(False)
-        dtype = _precision(native, x.dtype)
+        numbers = (*native.parameters(), *native.buffers())
+        dtype = next((one.dtype for one in numbers if one.is_floating_point()), x.dtype)
         wide = native if dtype == torch.float64 else copy.deepcopy(native).double()
     except (RuntimeError, TypeError) as error:
         raise ValueError(
@@ -68,13 +67,6 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
             "freeze it, or pass a module that holds plain parameters"
         ) from None
     return Evaluator(native, wide, dtype, None, in_shape)
-
-
-def _precision(model: nn.Module, default: torch.dtype) -> torch.dtype:
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.is_floating_point():
-            return tensor.dtype
-    return default
 
 
 def require_logits(evaluator: Evaluator, points: Vectors, logits: Tensor, labels: Tensor) -> None:

@@ -38,8 +38,7 @@ def fmn(
         overshoot: o.
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
-    Cost: ``steps`` forward and backward passes (and one backward pass for each of up to ten
-    classes at the start, without certified distances).
+    Cost: ``steps`` forward and backward passes, and those of :func:`rank_classes`.
     Source: Pintor et al., Fast Minimum-norm Adversarial Attacks, arXiv 2102.12827, algorithm 1.
 
     Example:
@@ -51,8 +50,7 @@ def fmn(
     """
     start, rows = problem.start, problem.all_rows()
     move = torch.zeros_like(start)
-    first = rank_classes(problem, 1)
-    margin, gradient = first.margin, first.gradient
+    _, margin, gradient = rank_classes(problem, 1)
     scale = linear_distance(margin, gradient)
     radius = (1.0 + overshoot) * scale
     for step in range(steps):

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float64, Int64, Shaped
+from jaxtyping import Bool, Float64, Int64, Shaped
 from torch import Tensor
 
 Box = tuple[float, float]
@@ -20,6 +20,15 @@ Values = Float64[Tensor, " rows"]
 
 Rows = Int64[Tensor, " rows"]
 """Which samples of a problem are meant: an index, or a class, a row."""
+
+Mask = Bool[Tensor, " rows"]
+"""A yes or no a row."""
+
+Table = Float64[Tensor, "rows columns"]
+"""Several numbers a row, often one a class."""
+
+Stack = Float64[Tensor, "rows columns features"]
+"""Several vectors a row."""
 
 
 def norm(vectors: Vectors) -> Column:
@@ -39,40 +48,36 @@ def inner(left: Vectors, right: Vectors) -> Column:
     return (left * right).sum(1, keepdim=True)
 
 
-def clamp(points: Vectors, box: Box | None) -> Tensor:
-    """Closest point of the box; the point itself without a box."""
-    return points if box is None else points.clamp(*box)
-
-
 def ray_point(start: Vectors, direction: Vectors, length: Column, box: Box | None) -> Vectors:
     r"""The point :math:`p = \mathrm{clamp}(x + t u)` with :math:`\|p - x\| = r`.
 
-    ``direction`` has unit rows. Without a box t = r. With a box the projected ray is followed as
-    far as its length r needs, or to its end in a corner of the box.
+    ``direction`` has unit rows. With a box the projected ray is followed as far as its length r
+    needs, or to its end in a corner of the box.
     """
-    if box is None:
-        return start + length * direction
-    return clamp(start + ray_reach(start, direction, length, box) * direction, box)
+    point = start + ray_reach(start, direction, length, box) * direction
+    return point if box is None else point.clamp(*box)
 
 
-def ray_reach(start: Vectors, direction: Vectors, length: Column, box: Box) -> Column:
+def ray_reach(start: Vectors, direction: Vectors, length: Column, box: Box | None) -> Column:
     r"""The t at which the projected ray has length r; the last one where it is never that long.
 
-    Entry i moves until it meets the box at :math:`t = c_i`, so
+    Without a box t = r. With one,
+    entry i moves until it meets the box at :math:`t = c_i`, so
     :math:`\|p - x\|^2 = \sum_{c_i \le t} (c_i u_i)^2 + t^2 \sum_{c_i > t} u_i^2`
     is increasing in t and solved exactly between two successive :math:`c_i`.
     Cost: one sort a row, no model call.
     """
+    if box is None:
+        return length
     low, high = box
     room = torch.where(direction > 0, high - start, start - low)
     limits, order = torch.where(direction != 0, room / direction.abs(), torch.inf).sort(dim=1)
     squares = direction.square().gather(1, order)
     moving = squares.flip(1).cumsum(1).flip(1)
-    stopped = torch.where(torch.isfinite(limits), limits.square() * squares, 0.0).cumsum(1)
+    bounded = torch.isfinite(limits)
+    stopped = torch.where(bounded, limits.square() * squares, 0.0).cumsum(1)
     stopped_before = torch.nn.functional.pad(stopped, (1, 0))[:, :-1]
-    reached = torch.where(
-        torch.isfinite(limits), stopped_before + limits.square() * moving, torch.inf
-    )
+    reached = torch.where(bounded, stopped_before + limits.square() * moving, torch.inf)
     piece = torch.searchsorted(reached, length.square().contiguous())
     last = (moving > 0).sum(1, keepdim=True) - 1
     inside = piece.clamp_max(start.shape[1] - 1)

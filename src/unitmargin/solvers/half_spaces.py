@@ -1,19 +1,17 @@
 """The point closest to the origin in an intersection of a few half-spaces, for many at once."""
 
-from functools import lru_cache
-
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from torch import Tensor
+
+from unitmargin.solvers.geometry import Stack, Table
 
 RIDGE = 1e-11
 """Added to the diagonal, relative to the largest squared normal: two equal half-spaces give a
 singular system whose solution is still wanted."""
 
 
-def closest_in_half_spaces(
-    normals: Float64[Tensor, "rows cuts features"], offsets: Float64[Tensor, "rows cuts"]
-) -> Float64[Tensor, "rows cuts"]:
+def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
     r"""Multipliers of the shortest vector that satisfies a few linear inequalities.
 
     .. math:: \min \|v\| \text{ subject to } g_k v \le b_k: \quad
@@ -23,8 +21,7 @@ def closest_in_half_spaces(
     multipliers are not negative and whose vector is feasible. Where the half-spaces have no common
     point (cuts of a margin that is not convex) the least violating candidate is returned.
 
-    Shapes: normals ``(rows, cuts, features)``, offsets ``(rows, cuts)``; multipliers
-    ``(rows, cuts)``. Guarantee: relative error below 1e-9 in float64 for independent normals.
+    Guarantee: relative error below 1e-9 in float64 for independent normals.
     Cost: ``2**cuts - 1`` solves of size ``cuts`` a row; meant for at most six cuts.
 
     Example:
@@ -34,8 +31,7 @@ def closest_in_half_spaces(
     """
     gram = normals @ normals.mT
     lengths = gram.diagonal(dim1=1, dim2=2).sqrt().clamp_min(torch.finfo(torch.float64).tiny)
-    active = _active_sets(offsets.shape[1]).to(offsets.device)
-    multipliers = _solve_active(gram, offsets, active)
+    multipliers = _active_solutions(gram, offsets)
     excess = -(multipliers @ gram) - offsets[:, None]
     infeasible = (excess / lengths[:, None]).amax(2)
     negative = -(multipliers * lengths[:, None]).amin(2)
@@ -44,27 +40,21 @@ def closest_in_half_spaces(
     return multipliers[rows, chosen].clamp_min(0.0)
 
 
-@lru_cache
-def _active_sets(cuts: int) -> Bool[Tensor, "sets cuts"]:
-    """All non-empty subsets, smaller numbers first."""
-    numbers = torch.arange(1, 2**cuts)
-    return (numbers[:, None] >> torch.arange(cuts)) % 2 == 1
-
-
-def _solve_active(
-    gram: Float64[Tensor, "rows cuts cuts"],
-    offsets: Float64[Tensor, "rows cuts"],
-    active: Bool[Tensor, "sets cuts"],
+def _active_solutions(
+    gram: Float64[Tensor, "rows cuts cuts"], offsets: Float64[Tensor, "rows cuts"]
 ) -> Float64[Tensor, "rows sets cuts"]:
-    """Multipliers that make the active inequalities equalities; zero for the others."""
+    """Multipliers that make the active inequalities equalities, zero for the others; a row for each
+    set of active ones that is not empty, in the order of its number in binary."""
+    cuts = torch.arange(offsets.shape[1], device=offsets.device)
+    numbers = torch.arange(1, 2 ** len(cuts), device=offsets.device)
+    active = (numbers[:, None] >> cuts) % 2 == 1
     both = active[:, :, None] & active[:, None, :]
-    eye = torch.eye(active.shape[1], dtype=torch.bool, device=active.device)
-    largest = gram.diagonal(dim1=1, dim2=2).amax(1)
+    eye = cuts[:, None] == cuts
+    largest = gram.diagonal(dim1=1, dim2=2).amax(1)[:, None, None, None]
     largest = torch.where(largest > 0, largest, 1.0)
-    ridge = RIDGE * largest[:, None, None, None]
-    systems = torch.where(both, gram[:, None], 0.0) + torch.where(both & eye, ridge, 0.0)
-    systems = systems + (~active[:, :, None] & eye) * largest[:, None, None, None]
-    solution: Tensor = torch.linalg.solve(
-        systems, torch.where(active, -offsets[:, None], 0.0)[..., None]
-    )
+    ridge = torch.where(both & eye, RIDGE * largest, 0.0)
+    systems = torch.where(both, gram[:, None], 0.0) + ridge
+    systems = systems + (~active[:, :, None] & eye) * largest
+    wanted = torch.where(active, -offsets[:, None], 0.0)[..., None]
+    solution: Tensor = torch.linalg.solve(systems, wanted)
     return solution.squeeze(-1)

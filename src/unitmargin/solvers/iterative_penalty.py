@@ -1,11 +1,9 @@
 """Iterative Penalty: the ground truth of the paper's unconstrained tables."""
 
 import torch
-from jaxtyping import Bool, Float64
-from torch import Tensor
 
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import column, unit
+from unitmargin.solvers.geometry import Mask, Values, column, unit
 from unitmargin.solvers.problem import Problem
 
 
@@ -60,9 +58,7 @@ def iterative_penalty(
         low = torch.where(crossed, low, weight)
 
 
-def _descend(
-    problem: Problem, weight: Float64[Tensor, " batch"], steps: int, rate: float, tolerance: float
-) -> Bool[Tensor, " batch"]:
+def _descend(problem: Problem, weight: Values, steps: int, rate: float, tolerance: float) -> Mask:
     """Minimise for one weight a sample; whether the sample ever crossed the boundary."""
     rows, start = problem.all_rows(), problem.start
     crossed = torch.zeros_like(rows, dtype=torch.bool)

@@ -1,10 +1,8 @@
 """The last stage of every search: confirm in float64 and move back to the boundary."""
 
 import torch
-from jaxtyping import Bool
-from torch import Tensor
 
-from unitmargin.solvers.geometry import Rows, Values, Vectors, column
+from unitmargin.solvers.geometry import column
 from unitmargin.solvers.problem import Problem
 
 PUSHES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -14,12 +12,10 @@ about 1e-7 of the logits' scale."""
 BRACKET_TOLERANCE = 1e-9
 """Relative width at which a refinement stops: well below the tolerance promised by any solver."""
 
-AIM = 0.1
+AIM, LARGEST_AIM = 0.1, 0.5
 """Distance from the threshold at which a secant aims, in units of the smaller height of its two
-ends: a trial on either side in turn closes the bracket from both ends."""
-
-LARGEST_AIM = 0.5
-"""The same, in units of the tolerance of the margin."""
+ends, and at most in units of the tolerance of the margin: a trial on either side in turn closes the
+bracket from both ends."""
 
 HALVE_EVERY = 3
 """One refinement in so many halves the bracket, so that a bent margin cannot stall the others."""
@@ -34,28 +30,23 @@ def land(problem: Problem, refinements: int) -> None:
     rows = torch.isfinite(problem.best_distance).nonzero().squeeze(1)
     moves = problem.best_point[rows] - problem.start[rows]
     problem.best_distance[rows] = torch.inf
-    pending = rows
     for push in PUSHES:
-        if len(pending) == 0:
+        if len(rows) == 0:
             break
-        confirm(problem, pending, moves[torch.isin(rows, pending)] * (1.0 + push))
-        pending = pending[torch.isinf(problem.best_distance[pending])]
-    rows = torch.isfinite(problem.best_distance).nonzero().squeeze(1)
-    refine(problem, rows, refinements)
+        points = problem.clamp(problem.start[rows] + moves * (1.0 + push))
+        problem.margin(points, rows, wide=True)
+        left = torch.isinf(problem.best_distance[rows])
+        rows, moves = rows[left], moves[left]
+    refine(problem, refinements)
 
 
-def confirm(problem: Problem, rows: Rows, moves: Vectors) -> tuple[Values, Bool[Tensor, " rows"]]:
-    """Margin of ``x + move`` in float64, and whether the point counts as adversarial."""
-    margins = problem.margin(problem.clamp(problem.start[rows] + moves), rows, wide=True)
-    return margins, margins <= -problem.tolerance[rows]
-
-
-def refine(problem: Problem, rows: Rows, refinements: int) -> None:
+def refine(problem: Problem, refinements: int) -> None:
     """Move the best points back to the boundary on their segments from x, in float64.
 
     A bracket of two points, before and behind the threshold ``margin = -tau``, is narrowed by
     secants through their heights (margin + tau). A row leaves when its bracket is narrow.
     """
+    rows = torch.isfinite(problem.best_distance).nonzero().squeeze(1)
     moves = problem.best_point[rows] - problem.start[rows]
     tolerance = problem.tolerance[rows]
     low, high = torch.zeros_like(tolerance), torch.ones_like(tolerance)
@@ -71,9 +62,9 @@ def refine(problem: Problem, rows: Rows, refinements: int) -> None:
             height = before - (aim if step % 2 else -aim)
             trial = low + (height / (before - behind)).clamp(0.0, 1.0) * (high - low)
         trial = trial[chosen]
-        margin, crossed = confirm(problem, rows[chosen], column(trial) * moves[chosen])
-        height = margin + tolerance[chosen]
-        high[chosen] = torch.where(crossed, trial, high[chosen])
-        behind[chosen] = torch.where(crossed, height, behind[chosen])
-        low[chosen] = torch.where(crossed, low[chosen], trial)
-        before[chosen] = torch.where(crossed, before[chosen], height)
+        points = problem.clamp(problem.start[rows[chosen]] + column(trial) * moves[chosen])
+        margin = problem.margin(points, rows[chosen], wide=True)
+        crossed, height = margin <= -tolerance[chosen], margin + tolerance[chosen]
+        far, near = chosen[crossed], chosen[~crossed]
+        high[far], behind[far] = trial[crossed], height[crossed]
+        low[near], before[near] = trial[~crossed], height[~crossed]

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from unitmargin.solvers.geometry import (
     Column,
+    Mask,
     Rows,
+    Stack,
+    Table,
     Values,
     Vectors,
     column,
@@ -20,7 +22,7 @@ from unitmargin.solvers.geometry import (
     unit,
 )
 from unitmargin.solvers.half_spaces import closest_in_half_spaces
-from unitmargin.solvers.problem import Problem, outside_entries
+from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes, walk_out
 
 FIRST_OVERSHOOT, LAST_OVERSHOOT = 1e-3, 1e-7
@@ -97,8 +99,8 @@ def sphere_tracing(
 
     Guarantee: within 1e-5 of the true distance on the closed-form classifiers of the tests, in
     float32 and float64; elsewhere an upper bound.
-    Cost: at most ``steps`` forward and backward passes for each class that is not dropped; without
-    certified distances also one backward pass for each of up to ten classes at the start.
+    Cost: at most ``steps`` forward and backward passes for each class that is not dropped, and
+    those of :func:`rank_classes`.
     Source: this project; theory in ``docs/theory.md``.
 
     Example:
@@ -108,16 +110,19 @@ def sphere_tracing(
         >>> abs(float(found.distance) - 2**0.5) < 1e-8
         True
     """
-    ranking = rank_classes(problem, n_candidates)
-    rows, margin, gradient = problem.all_rows(), ranking.margin, ranking.gradient
-    for rank, classes in enumerate(ranking.classes.unbind(1)):
+    ranking, margin, gradient = rank_classes(problem, n_candidates)
+    rows = every = problem.all_rows()
+    for rank, classes in enumerate(ranking.unbind(1)):
+        bounds = problem.lower_bounds[every, classes]
         if rank > 0:
-            bounds = problem.lower_bounds[problem.all_rows(), classes]
             rows = (bounds < problem.best_distance).nonzero().squeeze(1)
             if len(rows) == 0:
                 continue
             margin, gradient = problem.slope(problem.start[rows], rows, classes[rows])
-        path = _begin(problem, rows, classes[rows], margin, gradient)
+        floor = column(bounds[rows])
+        length = torch.maximum(floor, linear_distance(margin, gradient))
+        rays = rows, classes[rows], -unit(gradient), torch.zeros_like(gradient), length, floor
+        path = _Path(*rays, normals=gradient[:, None], offsets=-column(margin))
         _follow(problem, path, steps, first_turn, last_turn)
 
 
@@ -136,34 +141,17 @@ class _Path:
     sideways: Vectors
     length: Column
     floor: Column
-    normals: Float64[Tensor, "rows cuts features"]
-    offsets: Float64[Tensor, "rows cuts"]
+    normals: Stack
+    offsets: Table
 
-    def keep(self, kept: Bool[Tensor, " rows"]) -> "_Path":
+    def keep(self, kept: Mask) -> "_Path":
         return replace(self, **{name: value[kept] for name, value in vars(self).items()})
 
     def remember(self, move: Vectors, margin: Values, gradient: Vectors) -> "_Path":
         offset = inner(gradient, move) - column(margin)
-        return replace(
-            self,
-            normals=torch.cat((self.normals, gradient[:, None]), dim=1)[:, -CUTS:],
-            offsets=torch.cat((self.offsets, offset), dim=1)[:, -CUTS:],
-        )
-
-
-def _begin(problem: Problem, rows: Rows, classes: Rows, margin: Values, gradient: Vectors) -> _Path:
-    floor = column(problem.lower_bounds[rows, classes])
-    length = torch.maximum(floor, linear_distance(margin, gradient))
-    return _Path(
-        rows,
-        classes,
-        direction=-unit(gradient),
-        sideways=torch.zeros_like(gradient),
-        length=length,
-        floor=floor,
-        normals=gradient[:, None],
-        offsets=-column(margin),
-    )
+        normals = torch.cat((self.normals, gradient[:, None]), dim=1)[:, -CUTS:]
+        offsets = torch.cat((self.offsets, offset), dim=1)[:, -CUTS:]
+        return replace(self, normals=normals, offsets=offsets)
 
 
 def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_turn: float) -> None:
@@ -178,7 +166,9 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
         overshoot = FIRST_OVERSHOOT + (LAST_OVERSHOOT - FIRST_OVERSHOOT) * done
         turn = last_turn + (first_turn - last_turn) * (1.0 - done) ** 2
         path = _turn(problem, path, turn / (1.0 - memory ** (step + 1)), overshoot, memory)
-    move = _unclamped(problem, path)
+    start = problem.start[path.rows]
+    # The move whose projection to the box is the end of the ray.
+    move = ray_reach(start, path.direction, path.length, problem.box) * path.direction
     overshoot = CORNER_OVERSHOOT
     for _ in range(corner_steps):
         if len(path.rows) == 0:
@@ -192,8 +182,7 @@ def _follow(problem: Problem, path: _Path, steps: int, first_turn: float, last_t
 def _turn(problem: Problem, path: _Path, turn: float, overshoot: float, memory: float) -> _Path:
     """One evaluation, one turn and one new length; finished rays leave.
 
-    ``memory`` is the weight of the past in the running mean; ``turn`` comes divided by the sum of
-    its weights.
+    ``memory`` is the weight of the past in the running mean, ``turn`` is divided by the sum of all.
     """
     start = problem.start[path.rows]
     points = ray_point(start, path.direction, path.length, problem.box)
@@ -222,25 +211,18 @@ def _across(vector: Vectors, direction: Vectors) -> Vectors:
     return vector - inner(vector, direction) * direction
 
 
-def _unclamped(problem: Problem, path: _Path) -> Vectors:
-    """The move whose projection to the box is the end of the ray."""
-    if problem.box is None:
-        return path.length * path.direction
-    start = problem.start[path.rows]
-    return ray_reach(start, path.direction, path.length, problem.box) * path.direction
-
-
 def _step_to_corner(
     problem: Problem, path: _Path, move: Vectors, overshoot: float
-) -> tuple[_Path, Float64[Tensor, "left features"]]:
+) -> tuple[_Path, Tensor]:
     """One float64 evaluation at the closest point that satisfies all remembered linearisations:
     a corner is only as exact as the margins it is computed from.
 
     Entries that the previous move took out of the box are held at its bounds meanwhile.
     """
     start = problem.start[path.rows]
-    held = outside_entries(start + move, problem.box)
-    fixed = torch.where(held, problem.clamp(start + move) - start, 0.0)
+    moved, inside = start + move, problem.clamp(start + move)
+    held = (moved < inside) | (moved > inside)
+    fixed = torch.where(held, inside - start, 0.0)
     left = path.offsets - (path.normals @ fixed[:, :, None]).squeeze(2)
     multipliers = closest_in_half_spaces(torch.where(held[:, None], 0.0, path.normals), left)
     proposal = -(multipliers[:, None] @ path.normals).squeeze(1)
