@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from unitmargin.data.arrays import Arrays, dataset_of_arrays
-from unitmargin.data.cache import cache_folder
-from unitmargin.data.download import download
+from unitmargin.data.cache import cache_folder, download
 from unitmargin.data.files import DataError, members
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset
@@ -121,8 +120,7 @@ def _arrays(release: _Release, path: Path) -> Arrays:
         name = member.name.rpartition("/")[2]
         if name in wanted and not member.is_folder:
             contents[name] = member.read()
-    missing = [name for name in wanted[:-1] if name not in contents]
-    if missing:
+    if missing := [name for name in wanted[:-1] if name not in contents]:
         raise DataError(
             f"{path}: the binary release of {release.name} must hold {', '.join(wanted[:-1])}, "
             f"got no {missing[0]}; fetch it again"
