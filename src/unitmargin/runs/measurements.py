@@ -11,10 +11,9 @@ from torch import Tensor
 
 from unitmargin.certificates.exhibits import Exhibit, Reach
 from unitmargin.certificates.plane import Plane
-from unitmargin.foundation.files import parse_json
+from unitmargin.foundation.files import parse_json, require_hash
 from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.runs.requirements import require_hash
 
 PICTURES = {"original", "adversarial"}
 """Tensors of an exhibit; all else of it is text and numbers."""

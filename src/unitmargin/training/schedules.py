@@ -1,4 +1,4 @@
-"""Family: learning rate schedules, each a factor by the share of the training that is done.
+"""Family: schedules, each a factor on the learning rate by the share of the training done.
 
 A new schedule is one function and one line in ``SCHEDULES``.
 """
@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-
-from unitmargin.foundation.choice import choose
 
 PEAK = 0.3
 """Share of a one-cycle training that warms up."""
@@ -59,16 +57,3 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     schedule.__name__: schedule
     for schedule in (halving, one_cycle, linear, constant, exponential, triangle, tenths)
 }
-
-
-def schedule_factor(name: str, progress: float) -> float:
-    """Factor on the learning rate at ``progress`` in [0, 1].
-
-    Raises:
-        ValueError: an unknown schedule.
-
-    Example:
-        >>> [schedule_factor("halving", p) for p in (0.0, 0.5, 0.9)]
-        [1.0, 0.5, 0.25]
-    """
-    return choose("schedule", name, SCHEDULES)(progress)
