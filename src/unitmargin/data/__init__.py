@@ -19,13 +19,12 @@ __all__ = [
     "random_crop_flip",
 ]  # fmt: skip
 
-MADE: dict[str, Callable[[], Dataset]] = {
-    "digits": digits,
-    **{name: partial(toy, name) for name in TOYS},
-}
+Loader = Callable[..., Dataset]
+
+MADE: dict[str, Loader] = {"digits": digits, **{name: partial(toy, name) for name in TOYS}}
 """Data sets that need no file."""
 
-DATASETS: dict[str, Callable[..., Dataset]] = {
+DATASETS: dict[str, Loader] = {
     **MADE,
     "cifar10": cifar10,
     "cifar100": cifar100,

@@ -130,8 +130,14 @@ def _arrays(release: _Release, path: Path) -> Arrays:
         records = np.concatenate([_records(release, path, f, contents[f]) for f in files])
         arrays[f"x_{split}"] = records[:, release.label_bytes :].reshape(-1, *IN_SHAPE)
         arrays[f"y_{split}"] = records[:, release.label_bytes - 1].astype(np.int64)
-    arrays["classes"] = np.array(_class_names(release, path, contents.get(release.names_file)))
-    return arrays
+    numbers = " ".join(str(label) for label in range(release.n_classes))
+    names = contents.get(release.names_file, numbers.encode()).decode(errors="replace").split()
+    if len(names) != release.n_classes:
+        raise DataError(
+            f"{path}: {release.names_file} must name {release.n_classes} classes, got "
+            f"{len(names)}; fetch it again"
+        )
+    return arrays | {"classes": np.array(names)}
 
 
 def _records(release: _Release, path: Path, file: str, content: bytes) -> np.ndarray:
@@ -142,15 +148,3 @@ def _records(release: _Release, path: Path, file: str, content: bytes) -> np.nda
             "fetch it again"
         )
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, length)
-
-
-def _class_names(release: _Release, path: Path, content: bytes | None) -> list[str]:
-    if content is None:
-        return [str(label) for label in range(release.n_classes)]
-    names = content.decode(errors="replace").split()
-    if len(names) != release.n_classes:
-        raise DataError(
-            f"{path}: {release.names_file} must name {release.n_classes} classes, got "
-            f"{len(names)}; fetch it again"
-        )
-    return names

@@ -67,7 +67,11 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
         ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
     """
     if path.is_dir():
-        yield from _folder_members(path, progress)
+        listing = _listing(path)
+        with _bar(len(listing), progress, "file") as bar:
+            for name, file in listing:
+                yield Member(name, file.is_dir(), _explained(file)(file.read_bytes))
+                bar.update()
     elif path.is_file():
         yield from _archive_members(path, progress)
     else:
@@ -91,14 +95,6 @@ def fingerprint(path: Path) -> str:
         state = file.stat()
         digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
     return digest.hexdigest()
-
-
-def _folder_members(path: Path, progress: str | None) -> Iterator[Member]:
-    listing = _listing(path)
-    with _bar(len(listing), progress, "file") as bar:
-        for name, file in listing:
-            yield Member(name, file.is_dir(), _explained(file)(file.read_bytes))
-            bar.update()
 
 
 def _listing(path: Path) -> list[tuple[str, Path]]:

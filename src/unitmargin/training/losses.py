@@ -9,10 +9,12 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+Logits = Float[Tensor, "batch c"]
+Labels = Int[Tensor, " batch"]
+Mean = Float[Tensor, ""]
 
-def multi_margin(
-    logits: Float[Tensor, "batch c"], labels: Int[Tensor, " batch"], margin: float
-) -> Float[Tensor, ""]:
+
+def multi_margin(logits: Logits, labels: Labels, margin: float) -> Mean:
     r"""Multi-margin loss, :math:`\frac1C \sum_{k \ne y} \max(0, m - (f_y - f_k))`, batch mean.
 
     For a UGNN the margin ``m`` is the radius to reach (the paper trains with m = 0.5); for a
@@ -22,12 +24,7 @@ def multi_margin(
     return nn.functional.multi_margin_loss(logits, labels, margin=margin)
 
 
-def offset_cross_entropy(
-    logits: Float[Tensor, "batch c"],
-    labels: Int[Tensor, " batch"],
-    offset: float,
-    temperature: float,
-) -> Float[Tensor, ""]:
+def offset_cross_entropy(logits: Logits, labels: Labels, offset: float, temperature: float) -> Mean:
     r"""Cross-entropy of :math:`(f - \text{offset} \cdot \mathrm{onehot}(y)) / \text{temperature}`.
 
     The offset asks for a margin, the temperature sets how much larger margins still pay.

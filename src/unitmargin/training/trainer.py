@@ -40,13 +40,9 @@ class Trainer:
         self.device = samples.inputs.device
         self.network = processes.wrap(model)
         self.loss = LOSSES[options.loss]
-        self.optimizers = build_optimizers(
-            model,
-            options.learning_rate,
-            options.manifold_rate,
-            sgd_momentum=options.momentum if options.optimizer == "sgd" else None,
-            weight_decay=options.weight_decay,
-        )
+        momentum = options.momentum if options.optimizer == "sgd" else None
+        rates = options.learning_rate, options.manifold_rate, momentum, options.weight_decay
+        self.optimizers = build_optimizers(model, *rates)
         self.epoch_steps = math.ceil(len(samples) / options.batch_size)
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
