@@ -130,8 +130,9 @@ def _arrays(release: _Release, path: Path) -> Arrays:
         records = np.concatenate([_records(release, path, f, contents[f]) for f in files])
         arrays[f"x_{split}"] = records[:, release.label_bytes :].reshape(-1, *IN_SHAPE)
         arrays[f"y_{split}"] = records[:, release.label_bytes - 1].astype(np.int64)
-    numbers = " ".join(str(label) for label in range(release.n_classes))
-    names = contents.get(release.names_file, numbers.encode()).decode(errors="replace").split()
+    names = [str(label) for label in range(release.n_classes)]
+    if release.names_file in contents:
+        names = contents[release.names_file].decode(errors="replace").split()
     if len(names) != release.n_classes:
         raise DataError(
             f"{path}: {release.names_file} must name {release.n_classes} classes, got "

@@ -70,8 +70,7 @@ def read_measurements(file: Path, model: Path) -> Measurements:
         norms = tensors.pop("gradient_norms")
     except (LookupError, TypeError) as error:
         raise ValueError(f"it must hold measurements, got {error!r} from reading it") from None
-    measurements = Measurements(
-        **content, gradient_norms=norms, plane=Plane(**tensors) if tensors else None
-    )
+    plane = Plane(**tensors) if tensors else None
+    measurements = Measurements(**content, gradient_norms=norms, plane=plane)
     require_hash("model_sha256", measurements.model_sha256, model)
     return measurements

@@ -33,8 +33,7 @@ class TrainingOptions(Options):
         loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
         offset, temperature: of offset_cross_entropy, in input units.
-        crop: random crop after padding by this many pixels.
-        padding: zeros or reflect.
+        crop, padding: random crop after padding by this many pixels, zeros or reflect.
         flip: random horizontal flip.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
         seed: of weights, order and augmentation.
