@@ -12,7 +12,6 @@ from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset
 
 IN_SHAPE = (3, 32, 32)
-IMAGE_BYTES = 3 * 32 * 32
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,10 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
 
 def _is_binary(path: Path) -> bool:
     """Whether the first file of either kind is one of the binary release, not an image."""
-    for member in members(path):
-        if member.is_folder:
-            continue
-        if member.name.endswith(".bin"):
+    for name in (member.name for member in members(path) if not member.is_folder):
+        if name.endswith(".bin"):
             return True
-        if {"train", "test"} & set(member.name.split("/")[:-1]):
+        if {"train", "test"} & set(name.split("/")[:-1]):
             return False
     raise DataError(
         f"{path}: must hold .bin files of the binary release, or images as train/CLASS/image and "
@@ -142,7 +139,7 @@ def _arrays(release: _Release, path: Path) -> Arrays:
 
 
 def _records(release: _Release, path: Path, file: str, content: bytes) -> np.ndarray:
-    length = release.label_bytes + IMAGE_BYTES
+    length = release.label_bytes + 3 * 32 * 32
     if not content or len(content) % length:
         raise DataError(
             f"{path}: {file} must hold whole records of {length} bytes, got {len(content)} bytes; "

@@ -42,11 +42,10 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
         ('rose', 'tulip')
     """
     kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{fingerprint(path)}.npz"
-    if kept.is_file():
-        try:
-            return npz(kept, name)
-        except DataError:
-            kept.unlink(missing_ok=True)
+    try:
+        return npz(kept, name)
+    except DataError:
+        kept.unlink(missing_ok=True)
     arrays = _arrays(path)
     dataset = dataset_of_arrays(arrays, name, path)
     write_arrays(kept, arrays)

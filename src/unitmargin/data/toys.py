@@ -12,6 +12,7 @@ from unitmargin.data.samples import Dataset, Samples
 NOISE = 0.05
 
 Points = Float[np.ndarray, "n 2"]
+Draw = Callable[[int, int, RandomState], Points]
 
 
 def toy(name: str) -> Dataset:
@@ -28,7 +29,7 @@ def toy(name: str) -> Dataset:
     return Dataset(name, train, test, tuple(str(label) for label in range(n_classes)))
 
 
-def _samples(points: "Draw", n_classes: int, n: int, seed: int) -> Samples:
+def _samples(points: Draw, n_classes: int, n: int, seed: int) -> Samples:
     random = RandomState(seed)
     labels = np.arange(n) % n_classes
     inputs = np.empty((n, 2), dtype=np.float32)
@@ -68,8 +69,6 @@ def _spiral(label: int, n: int, random: RandomState) -> Points:
 def _on_circle(angle: Float[np.ndarray, " n"]) -> Points:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
-
-Draw = Callable[[int, int, RandomState], Points]
 
 TOYS: dict[str, tuple[Draw, int]] = {
     "moons": (_moon, 2),

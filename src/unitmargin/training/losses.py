@@ -4,10 +4,13 @@ A new loss is one function and one line in ``LOSSES``; its parameters are traini
 """
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from unitmargin.training.options import TrainingOptions
 
 Logits = Float[Tensor, "batch c"]
 Labels = Int[Tensor, " batch"]
@@ -34,18 +37,7 @@ def offset_cross_entropy(logits: Logits, labels: Labels, offset: float, temperat
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
-@runtime_checkable
-class LossOptions(Protocol):
-    """What losses read of the training options."""
-
-    margin: float
-    offset: float
-    temperature: float
-
-
-Loss = Callable[[Tensor, Tensor, LossOptions], Tensor]
-
-LOSSES: dict[str, Loss] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, "TrainingOptions"], Tensor]] = {
     "multi_margin": lambda logits, labels, options: multi_margin(logits, labels, options.margin),
     "offset_cross_entropy": lambda logits, labels, options: offset_cross_entropy(
         logits, labels, options.offset, options.temperature
