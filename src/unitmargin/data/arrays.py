@@ -37,7 +37,20 @@ def npz(path: Path, name: str = "npz") -> Dataset:
         >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
         (1, 28, 28)
     """
-    return dataset_of_arrays(_read(path), name, path)
+    if not path.is_file():
+        raise DataError(f"{path}: must be a .npz file, found none; check the path")
+    try:
+        with path.open("rb") as stream:
+            content = np.load(stream, allow_pickle=False)
+            if isinstance(content, np.ndarray):
+                raise ValueError("a single array")
+            arrays = dict(content)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as fault:
+        raise DataError(
+            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
+            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
+        ) from fault
+    return dataset_of_arrays(arrays, name, path)
 
 
 def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
@@ -61,22 +74,6 @@ def write_arrays(file: Path, arrays: Arrays) -> None:
     """Write arrays to an uncompressed ``.npz`` file, which appears whole or not at all."""
     with write_aside(file) as aside:
         np.savez(aside, **cast(Any, arrays))
-
-
-def _read(path: Path) -> Arrays:
-    if not path.is_file():
-        raise DataError(f"{path}: must be a .npz file, found none; check the path")
-    try:
-        with path.open("rb") as stream:
-            content = np.load(stream, allow_pickle=False)
-            if isinstance(content, np.ndarray):
-                raise ValueError("a single array")
-            return dict(content)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as fault:
-        raise DataError(
-            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
-            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
-        ) from fault
 
 
 def _samples(arrays: Arrays, split: str) -> Samples:

@@ -53,7 +53,7 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
 
 
 class _Folder(NamedTuple):
-    """Of a class; ``top`` is the folder around the splits, if any."""
+    """The folder of a class; ``top`` is the one around the splits, if any."""
 
     top: str
     split: str
