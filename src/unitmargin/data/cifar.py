@@ -1,5 +1,6 @@
 """CIFAR-10 and CIFAR-100, from the binary release or from images."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,20 +112,28 @@ def _is_binary(path: Path) -> bool:
 
 
 def _arrays(release: _Release, path: Path) -> Arrays:
-    wanted = (*release.train_files, *release.test_files, release.names_file)
+    binaries = (*release.train_files, *release.test_files)
     contents = {}
     for member in members(path):
         name = member.name.rpartition("/")[2]
-        if name in wanted and not member.is_folder:
+        if name in (*binaries, release.names_file) and not member.is_folder:
             contents[name] = member.read()
-    if missing := [name for name in wanted[:-1] if name not in contents]:
+    if missing := [name for name in binaries if name not in contents]:
         raise DataError(
-            f"{path}: the binary release of {release.name} must hold {', '.join(wanted[:-1])}, "
+            f"{path}: the binary release of {release.name} must hold {', '.join(binaries)}, "
             f"got no {missing[0]}; fetch it again"
         )
+    length = release.label_bytes + math.prod(IN_SHAPE)
+    for file in binaries:
+        if not contents[file] or len(contents[file]) % length:
+            raise DataError(
+                f"{path}: {file} must hold whole records of {length} bytes, got "
+                f"{len(contents[file])} bytes; fetch it again"
+            )
     arrays: Arrays = {}
     for split, files in (("train", release.train_files), ("test", release.test_files)):
-        records = np.concatenate([_records(release, path, f, contents[f]) for f in files])
+        numbers = np.concatenate([np.frombuffer(contents[file], np.uint8) for file in files])
+        records = numbers.reshape(-1, length)
         arrays[f"x_{split}"] = records[:, release.label_bytes :].reshape(-1, *IN_SHAPE)
         arrays[f"y_{split}"] = records[:, release.label_bytes - 1].astype(np.int64)
     names = [str(label) for label in range(release.n_classes)]
@@ -136,13 +145,3 @@ def _arrays(release: _Release, path: Path) -> Arrays:
             f"{len(names)}; fetch it again"
         )
     return arrays | {"classes": np.array(names)}
-
-
-def _records(release: _Release, path: Path, file: str, content: bytes) -> np.ndarray:
-    length = release.label_bytes + 3 * 32 * 32
-    if not content or len(content) % length:
-        raise DataError(
-            f"{path}: {file} must hold whole records of {length} bytes, got {len(content)} bytes; "
-            "fetch it again"
-        )
-    return np.frombuffer(content, dtype=np.uint8).reshape(-1, length)

@@ -28,8 +28,7 @@ def build_optimizers(
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
-    layers = [module for module in model.modules() if isinstance(module, TrainableLayer)]
-    moved = [layer.manifold_parameters() for layer in layers]
+    moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
     known = {id(parameter) for parameter in (*real, *paired)}

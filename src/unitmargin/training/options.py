@@ -10,8 +10,6 @@ from unitmargin.training.losses import LOSSES
 from unitmargin.training.precision import PRECISIONS
 from unitmargin.training.schedules import SCHEDULES
 
-OPTIMIZERS = ("adam", "sgd")
-
 SEEDS = 2**32
 """Seeds below it leave room for the million epochs that follow each in the order of samples."""
 
@@ -42,7 +40,7 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     steps: NonNegativeInt = 0
     batch_size: PositiveInt = 256
-    optimizer: Annotated[str, among("optimizer", OPTIMIZERS)] = "adam"
+    optimizer: Annotated[str, among("optimizer", ("adam", "sgd"))] = "adam"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: NonNegativeFloat = 0.0
     learning_rate: PositiveFloat = 3e-3

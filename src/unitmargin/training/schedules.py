@@ -12,25 +12,20 @@ DECADES = 10.0 / 3.0
 """Powers of ten that the exponential schedule falls by in a whole training: 0.01 in 120 of 200
 epochs, as LargeConvNet was trained."""
 
-
 SCHEDULES: dict[str, Callable[[float], float]] = {
     # The paper's: x 0.5 at 1/3 and at 2/3.
-    "halving": lambda progress: math.pow(0.5, math.floor(min(3.0 * progress + 1e-9, 2.0))),
+    "halving": lambda done: math.pow(0.5, math.floor(min(3.0 * done + 1e-9, 2.0))),
     # A linear warm-up over PEAK, then a cosine to zero.
-    "one_cycle": lambda progress: (
-        progress / PEAK
-        if progress < PEAK
-        else 0.5 + 0.5 * math.cos(math.pi * (progress - PEAK) / (1.0 - PEAK))
+    "one_cycle": lambda done: (
+        done / PEAK if done < PEAK else 0.5 + 0.5 * math.cos(math.pi * (done - PEAK) / (1.0 - PEAK))
     ),
     # A straight line to zero.
-    "linear": lambda progress: 1.0 - progress,
-    "constant": lambda progress: 1.0,
+    "linear": lambda done: 1.0 - done,
+    "constant": lambda done: 1.0,
     # That of LargeConvNet: a straight line of the logarithm.
-    "exponential": lambda progress: math.pow(10.0, -DECADES * progress),
+    "exponential": lambda done: math.pow(10.0, -DECADES * done),
     # That of ResNet9: from 0 to 1 at 2/5, down to 1/20 at 4/5, and to 0 at the end.
-    "triangle": lambda progress: float(
-        np.interp(progress, (0.0, 0.4, 0.8, 1.0), (0.0, 1.0, 0.05, 0.0))
-    ),
+    "triangle": lambda done: float(np.interp(done, (0.0, 0.4, 0.8, 1.0), (0.0, 1.0, 0.05, 0.0))),
     # That of LipConvNet: x 0.1 at 1/2 and at 3/4.
-    "tenths": lambda progress: math.pow(0.1, (progress >= 0.5) + (progress >= 0.75)),
+    "tenths": lambda done: math.pow(0.1, (done >= 0.5) + (done >= 0.75)),
 }

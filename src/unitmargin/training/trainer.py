@@ -82,8 +82,8 @@ class Trainer:
         options = self.options
         inputs, labels = self.samples.batch(index)
         if options.crop or options.flip:
-            drawn = options.crop, options.flip, generator
-            inputs = random_crop_flip(inputs, *drawn, mode=options.padding)
+            how = options.crop, options.flip, generator, options.padding
+            inputs = random_crop_flip(inputs, *how)
         own = self.processes.share(torch.arange(len(index), device=self.device))
         with training_precision(options.precision, self.device):
             loss = self.loss(self.network(inputs[own]), labels[own], options)
