@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from unitmargin.models import UGNN, Classifier, DenseUGNN
 from unitmargin.training.checkpoint import (
-    Checkpoint,
     read_checkpoint,
     read_weights,
     write_checkpoint,
@@ -44,7 +43,7 @@ def save_one(path: Path) -> tuple[Classifier, list[torch.optim.Optimizer]]:
     optimizers = build_optimizers(model, 1e-2, 1e-2)
     for seed in range(3):
         step(model, optimizers, seed)
-    write_checkpoint(path, Checkpoint(model, optimizers, OPTIONS, [{"epoch": 1, "loss": 0.1}]))
+    write_checkpoint(path, model, optimizers, OPTIONS, [{"epoch": 1, "loss": 0.1}])
     return model, optimizers
 
 

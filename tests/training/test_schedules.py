@@ -2,7 +2,8 @@
 
 import pytest
 
-from unitmargin.training.schedules import SCHEDULES, schedule_factor
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.schedules import SCHEDULES
 
 VALUES = {
     "constant": {0.0: 1.0, 0.5: 1.0, 1.0: 1.0},
@@ -18,9 +19,9 @@ VALUES = {
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedule_values(name: str) -> None:
     for progress, factor in VALUES[name].items():
-        assert schedule_factor(name, progress) == pytest.approx(factor, abs=1e-11)
+        assert SCHEDULES[name](progress) == pytest.approx(factor, abs=1e-11)
 
 
 def test_an_unknown_schedule_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="halving, one_cycle, linear, .*, got 'cosine'"):
-        schedule_factor("cosine", 0.0)
+        TrainingOptions(schedule="cosine")

@@ -1,6 +1,7 @@
 """Data sets by name."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from unitmargin.data.arrays import npz
@@ -10,7 +11,7 @@ from unitmargin.data.digits import digits
 from unitmargin.data.files import DataError
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples, as_samples
-from unitmargin.data.toys import blobs, circles, moons, spirals
+from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
 
 __all__ = [
@@ -18,48 +19,23 @@ __all__ = [
     "random_crop_flip",
 ]  # fmt: skip
 
-Loader = Callable[[Path | None, Path | None], Dataset]
+Loader = Callable[..., Dataset]
 
-
-def _made(name: str, make: Callable[[], Dataset]) -> Loader:
-    def load(path: Path | None, cache: Path | None) -> Dataset:
-        if path is not None:
-            raise ValueError(
-                f"path must be left out for data set {name!r}, which needs no file, got {path}; "
-                'load a file under the name "images" or "npz"'
-            )
-        return make()
-
-    return load
-
-
-def _read(name: str, read: Callable[[Path, Path | None], Dataset]) -> Loader:
-    def load(path: Path | None, cache: Path | None) -> Dataset:
-        if path is None:
-            raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
-        return read(path, cache)
-
-    return load
-
+MADE: dict[str, Loader] = {"digits": digits, **{name: partial(toy, name) for name in TOYS}}
+"""Data sets that need no file."""
 
 DATASETS: dict[str, Loader] = {
-    "digits": _made("digits", digits),
-    "moons": _made("moons", moons),
-    "circles": _made("circles", circles),
-    "blobs": _made("blobs", blobs),
-    "spirals": _made("spirals", spirals),
+    **MADE,
     "cifar10": cifar10,
     "cifar100": cifar100,
-    "images": _read("images", images),
-    "npz": _read("npz", lambda path, cache: npz(path)),
+    "images": images,
+    "npz": lambda path, cache: npz(path),
 }
+"""All data sets; those that come from files are functions of a path and a cache folder."""
 
 
 def load_dataset(
-    name: str,
-    path: str | Path | None = None,
-    limit: int | None = None,
-    cache: Path | None = None,
+    name: str, path: str | Path | None = None, limit: int | None = None, cache: Path | None = None
 ) -> Dataset:
     """The data set of that name in ``DATASETS``.
 
@@ -77,5 +53,13 @@ def load_dataset(
         torch.Size([100, 1, 8, 8])
     """
     load = choose("name", name, DATASETS)
-    dataset = load(None if path is None else Path(path).expanduser(), cache)
+    file = None if path is None else Path(path).expanduser()
+    if name in MADE and file is not None:
+        raise ValueError(
+            f"path must be left out for data set {name!r}, which needs no file, got {file}; "
+            'load a file under the name "images" or "npz"'
+        )
+    if name in ("images", "npz") and file is None:
+        raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
+    dataset = load() if name in MADE else load(file, cache)
     return dataset if limit is None else dataset.take(limit)

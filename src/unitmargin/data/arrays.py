@@ -15,7 +15,6 @@ from unitmargin.foundation.files import write_aside
 
 SPLITS = ("train", "test")
 IMAGE_CHANNELS = (1, 3)
-BYTE_SCALE = 255.0
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -38,21 +37,35 @@ def npz(path: Path, name: str = "npz") -> Dataset:
         >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
         (1, 28, 28)
     """
-    return dataset_of_arrays(_read(path), name, path)
+    if not path.is_file():
+        raise DataError(f"{path}: must be a .npz file, found none; check the path")
+    try:
+        with path.open("rb") as stream:
+            content = np.load(stream, allow_pickle=False)
+            if isinstance(content, np.ndarray):
+                raise ValueError("a single array")
+            arrays = dict(content)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as fault:
+        raise DataError(
+            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
+            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
+        ) from fault
+    return dataset_of_arrays(arrays, name, path)
 
 
 def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
     """The data set of arrays laid out as in :func:`npz`; ``path`` is named in errors."""
-    missing = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
-    missing = [key for key in missing if key not in arrays]
-    if missing:
+    wanted = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
+    if missing := [key for key in wanted if key not in arrays]:
         raise DataError(
             f"{path}: must hold x_train, y_train, x_test and y_test, got {sorted(arrays)}; "
             f"add {', '.join(missing)}"
         )
     try:
         train, test = (_samples(arrays, split) for split in SPLITS)
-        return Dataset(name, train, test, _classes(arrays, train, test))
+        n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
+        names = arrays["classes"].ravel() if "classes" in arrays else range(n_classes)
+        return Dataset(name, train, test, tuple(map(str, names)))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from fault
 
@@ -63,27 +76,11 @@ def write_arrays(file: Path, arrays: Arrays) -> None:
         np.savez(aside, **cast(Any, arrays))
 
 
-def _read(path: Path) -> Arrays:
-    faults = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-    if not path.is_file():
-        raise DataError(f"{path}: must be a .npz file, found none; check the path")
-    try:
-        with path.open("rb") as stream:
-            content = np.load(stream, allow_pickle=False)
-            if isinstance(content, np.ndarray):
-                raise ValueError("a single array")
-            return dict(content)
-    except faults as fault:
-        raise DataError(
-            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
-            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
-        ) from fault
-
-
 def _samples(arrays: Arrays, split: str) -> Samples:
     inputs, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
     _require_layout(f"x_{split}", inputs.shape)
-    if inputs.dtype != np.uint8 and inputs.dtype.kind != "f":
+    is_bytes = inputs.dtype == np.uint8
+    if not is_bytes and inputs.dtype.kind != "f":
         raise ValueError(
             f"x_{split} must be uint8 or floating, got {inputs.dtype}; "
             "store bytes as uint8 and scaled values as float32"
@@ -92,16 +89,13 @@ def _samples(arrays: Arrays, split: str) -> Samples:
         raise ValueError(
             f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
         )
-    scale = BYTE_SCALE if inputs.dtype == np.uint8 else 1.0
-    stored = inputs if inputs.dtype == np.uint8 else inputs.astype(np.float32)
+    dtype, scale = (np.uint8, 255.0) if is_bytes else (np.float32, 1.0)
+    stored = torch.from_numpy(np.ascontiguousarray(inputs, dtype))
+    numbers = torch.from_numpy(np.ascontiguousarray(labels, np.int64))
     try:
-        return Samples(_tensor(stored), _tensor(labels.astype(np.int64)), scale)
+        return Samples(stored, numbers, scale)
     except ValueError as fault:
         raise ValueError(f"{split} samples: {fault}") from fault
-
-
-def _tensor(array: NDArray[Any]) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def _require_layout(key: str, shape: tuple[int, ...]) -> None:
@@ -112,10 +106,3 @@ def _require_layout(key: str, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{rule}; give grey images one channel with x[:, None]")
     if len(shape) not in (2, 4):
         raise ValueError(f"{rule}; reshape it")
-
-
-def _classes(arrays: Arrays, train: Samples, test: Samples) -> tuple[str, ...]:
-    if "classes" in arrays:
-        return tuple(str(name) for name in arrays["classes"].ravel())
-    n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
-    return tuple(str(label) for label in range(n_classes))

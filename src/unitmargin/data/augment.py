@@ -12,11 +12,7 @@ MODES = {"zeros": "constant", "reflect": "reflect"}
 
 
 def random_crop_flip(
-    images: Tensor,
-    padding: int,
-    flip: bool,
-    generator: torch.Generator,
-    mode: str = "zeros",
+    images: Tensor, padding: int, flip: bool, generator: torch.Generator, mode: str = "zeros"
 ) -> Shaped[Tensor, "batch channels height width"]:
     """Every image cropped at random out of its padded self, and half of them mirrored.
 
@@ -47,7 +43,7 @@ def random_crop_flip(
         columns = torch.where(mirrored, columns.flip(1), columns)
     flat = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
     flat = flat.reshape(batch, 1, height * width).to(images.device)
-    padded = pad(images, (padding, padding, padding, padding), pad_mode).flatten(2)
+    padded = pad(images, (padding,) * 4, pad_mode).flatten(2)
     return padded.gather(2, flat.expand(-1, channels, -1)).reshape(images.shape)
 
 

@@ -1,19 +1,18 @@
 """CIFAR-10 and CIFAR-100, from the binary release or from images."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from unitmargin.data.arrays import Arrays, dataset_of_arrays
-from unitmargin.data.cache import cache_folder
-from unitmargin.data.download import download
+from unitmargin.data.cache import cache_folder, download
 from unitmargin.data.files import DataError, members
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset
 
 IN_SHAPE = (3, 32, 32)
-IMAGE_BYTES = 3 * 32 * 32
 
 
 @dataclass(frozen=True)
@@ -101,12 +100,10 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
 
 def _is_binary(path: Path) -> bool:
     """Whether the first file of either kind is one of the binary release, not an image."""
-    for member in members(path):
-        if member.is_folder:
-            continue
-        if member.name.endswith(".bin"):
+    for name in (member.name for member in members(path) if not member.is_folder):
+        if name.endswith(".bin"):
             return True
-        if {"train", "test"} & set(member.name.split("/")[:-1]):
+        if {"train", "test"} & set(name.split("/")[:-1]):
             return False
     raise DataError(
         f"{path}: must hold .bin files of the binary release, or images as train/CLASS/image and "
@@ -115,44 +112,36 @@ def _is_binary(path: Path) -> bool:
 
 
 def _arrays(release: _Release, path: Path) -> Arrays:
-    wanted = (*release.train_files, *release.test_files, release.names_file)
+    binaries = (*release.train_files, *release.test_files)
     contents = {}
     for member in members(path):
         name = member.name.rpartition("/")[2]
-        if name in wanted and not member.is_folder:
+        if name in (*binaries, release.names_file) and not member.is_folder:
             contents[name] = member.read()
-    missing = [name for name in wanted[:-1] if name not in contents]
-    if missing:
+    if missing := [name for name in binaries if name not in contents]:
         raise DataError(
-            f"{path}: the binary release of {release.name} must hold {', '.join(wanted[:-1])}, "
+            f"{path}: the binary release of {release.name} must hold {', '.join(binaries)}, "
             f"got no {missing[0]}; fetch it again"
         )
+    length = release.label_bytes + math.prod(IN_SHAPE)
+    for file in binaries:
+        if not contents[file] or len(contents[file]) % length:
+            raise DataError(
+                f"{path}: {file} must hold whole records of {length} bytes, got "
+                f"{len(contents[file])} bytes; fetch it again"
+            )
     arrays: Arrays = {}
     for split, files in (("train", release.train_files), ("test", release.test_files)):
-        records = np.concatenate([_records(release, path, f, contents[f]) for f in files])
+        numbers = np.concatenate([np.frombuffer(contents[file], np.uint8) for file in files])
+        records = numbers.reshape(-1, length)
         arrays[f"x_{split}"] = records[:, release.label_bytes :].reshape(-1, *IN_SHAPE)
         arrays[f"y_{split}"] = records[:, release.label_bytes - 1].astype(np.int64)
-    arrays["classes"] = np.array(_class_names(release, path, contents.get(release.names_file)))
-    return arrays
-
-
-def _records(release: _Release, path: Path, file: str, content: bytes) -> np.ndarray:
-    length = release.label_bytes + IMAGE_BYTES
-    if not content or len(content) % length:
-        raise DataError(
-            f"{path}: {file} must hold whole records of {length} bytes, got {len(content)} bytes; "
-            "fetch it again"
-        )
-    return np.frombuffer(content, dtype=np.uint8).reshape(-1, length)
-
-
-def _class_names(release: _Release, path: Path, content: bytes | None) -> list[str]:
-    if content is None:
-        return [str(label) for label in range(release.n_classes)]
-    names = content.decode(errors="replace").split()
+    names = [str(label) for label in range(release.n_classes)]
+    if release.names_file in contents:
+        names = contents[release.names_file].decode(errors="replace").split()
     if len(names) != release.n_classes:
         raise DataError(
             f"{path}: {release.names_file} must name {release.n_classes} classes, got "
             f"{len(names)}; fetch it again"
         )
-    return names
+    return arrays | {"classes": np.array(names)}

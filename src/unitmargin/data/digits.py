@@ -5,10 +5,6 @@ import torch
 
 from unitmargin.data.samples import Dataset, Samples
 
-SPLIT_SEED = 0
-TEST_SHARE = 0.2
-LARGEST_VALUE = 16.0
-
 
 def digits() -> Dataset:
     """1797 grey digits of 8 x 8 pixels in ten classes; a fifth of each class is the test set.
@@ -25,17 +21,11 @@ def digits() -> Dataset:
     values, targets = load_digits(return_X_y=True)
     inputs = torch.from_numpy(values.astype(np.uint8)).reshape(-1, 1, 8, 8)
     labels = torch.from_numpy(targets.astype(np.int64))
-    is_test = torch.from_numpy(_test_mask(targets))
-    train = Samples(inputs[~is_test], labels[~is_test], LARGEST_VALUE)
-    test = Samples(inputs[is_test], labels[is_test], LARGEST_VALUE)
-    return Dataset("digits", train, test, tuple(str(digit) for digit in range(10)))
-
-
-def _test_mask(targets: np.ndarray) -> np.ndarray:
     # RandomState is frozen by NumPy: its numbers are the same in every version.
-    random = np.random.RandomState(SPLIT_SEED)
-    is_test = np.zeros(len(targets), dtype=bool)
+    random = np.random.RandomState(0)
+    is_test = torch.zeros(len(labels), dtype=torch.bool)
     for digit in range(10):
         positions = random.permutation(np.flatnonzero(targets == digit))
-        is_test[positions[: round(TEST_SHARE * len(positions))]] = True
-    return is_test
+        is_test[positions[: round(0.2 * len(positions))]] = True
+    train, test = (Samples(inputs[own], labels[own], scale=16.0) for own in (~is_test, is_test))
+    return Dataset("digits", train, test, tuple(str(digit) for digit in range(10)))

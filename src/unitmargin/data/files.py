@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Never, TypeVar
+from typing import Never
 
 from tqdm import tqdm
 
@@ -31,8 +31,6 @@ MAX_DEPTH = 4
 
 CHUNK = 1 << 20
 """Bytes read at a time."""
-
-Header = TypeVar("Header", bound=tarfile.TarInfo)
 
 
 class DataError(ValueError):
@@ -69,7 +67,11 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
         ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
     """
     if path.is_dir():
-        yield from _folder_members(path, progress)
+        listing = _listing(path)
+        with _bar(len(listing), progress, "file") as bar:
+            for name, file in listing:
+                yield Member(name, file.is_dir(), _explained(file)(file.read_bytes))
+                bar.update()
     elif path.is_file():
         yield from _archive_members(path, progress)
     else:
@@ -95,14 +97,6 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _folder_members(path: Path, progress: str | None) -> Iterator[Member]:
-    listing = _listing(path)
-    with _bar(len(listing), progress, "file") as bar:
-        for name, file in listing:
-            yield Member(name, file.is_dir(), partial(_read_file, file))
-            bar.update()
-
-
 def _listing(path: Path) -> list[tuple[str, Path]]:
     found = []
     for root, folders, files in os.walk(path, followlinks=True):
@@ -113,11 +107,6 @@ def _listing(path: Path) -> list[tuple[str, Path]]:
         if len(Path(root).relative_to(path).parts) >= MAX_DEPTH - 1:
             folders.clear()
     return sorted(found)
-
-
-def _read_file(file: Path) -> bytes:
-    with _explained(file):
-        return file.read_bytes()
 
 
 def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
@@ -154,7 +143,7 @@ class _StrictHeader(tarfile.TarInfo):
     """A tar header that must be whole; by default a damaged one ends the archive in silence."""
 
     @classmethod
-    def frombuf(cls: type[Header], buf: bytes | bytearray, encoding: str, errors: str) -> Header:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_StrictHeader":
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as fault:
@@ -165,10 +154,9 @@ class _StrictHeader(tarfile.TarInfo):
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    faults = (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError)
     try:
         yield
-    except faults as fault:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError) as fault:
         raise DataError(
             f"{path}: must be readable, and an archive must be a whole tar file (plain, gzip, "
             f"bzip2 or xz), got: {fault}; fetch or pack the file again"

@@ -1,8 +1,7 @@
 """Folders and archives of images, with one folder for each class."""
 
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
@@ -43,70 +42,66 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
         ('rose', 'tulip')
     """
     kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{fingerprint(path)}.npz"
-    if kept.is_file():
-        try:
-            return npz(kept, name)
-        except DataError:
-            kept.unlink(missing_ok=True)
+    try:
+        return npz(kept, name)
+    except DataError:
+        kept.unlink(missing_ok=True)
     arrays = _arrays(path)
     dataset = dataset_of_arrays(arrays, name, path)
     write_arrays(kept, arrays)
     return dataset
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Folder(NamedTuple):
+    """The folder of a class; ``top`` is the one around the splits, if any."""
+
     top: str
     split: str
     label: str
-    file: str
 
 
-@dataclass(frozen=True)
-class _Tree:
-    pixels: dict[_Place, Pixels] = field(default_factory=dict)
-    folders: set[_Place] = field(default_factory=set)
+Tree = dict[_Folder, dict[str, Pixels]]
+"""Images by folder and file name."""
 
 
 def _arrays(path: Path) -> Arrays:
     tree = _decoded(path)
     classes = _classes(path, tree)
-    grey = all(image.ndim == 2 for image in tree.pixels.values())
+    grey = all(image.ndim == 2 for folder in tree.values() for image in folder.values())
     arrays: Arrays = {"classes": np.array(classes)}
     for split in SPLITS:
-        places = [place for place in tree.pixels if place.split == split]
-        places.sort(key=lambda place: (place.label, place.file))
-        arrays[f"x_{split}"] = np.stack([_planes(tree.pixels[place], grey) for place in places])
-        arrays[f"y_{split}"] = np.array([classes.index(place.label) for place in places])
+        folders = [tree[folder] for folder in sorted(tree) if folder.split == split]
+        planes = [_planes(folder[file], grey) for folder in folders for file in sorted(folder)]
+        arrays[f"x_{split}"] = np.stack(planes)
+        arrays[f"y_{split}"] = np.repeat(np.arange(len(classes)), [*map(len, folders)])
     return arrays
 
 
-def _decoded(path: Path) -> _Tree:
+def _decoded(path: Path) -> Tree:
     from unitmargin.data.pixels import pixels
 
-    tree = _Tree()
+    tree: Tree = {}
     size: tuple[int, ...] = ()
     for member in members(path, progress=f"decoding {path.name}"):
-        place = _place(path, member)
-        if place is None:
+        folder = _folder(path, member)
+        if folder is None:
             continue
-        tree.folders.add(_Place(place.top, place.split, place.label, ""))
+        own = tree.setdefault(folder, {})
         if member.is_folder:
             continue
         name = f"{path}: {member.name}"
-        image = pixels(member.read(), name)
+        image = own[member.name.rpartition("/")[2]] = pixels(member.read(), name)
         size = size or image.shape[:2]
         if image.shape[:2] != size:
             raise DataError(
-                f"{name}: must have the size of the images before it, {_size(size)}, got "
-                f"{_size(image.shape)} (height x width); resize the images to one size"
+                f"{name}: must have the size of the images before it, {size[0]} x {size[1]}, got "
+                f"{len(image)} x {image.shape[1]} (height x width); resize the images to one size"
             )
-        tree.pixels[place] = image
     return tree
 
 
-def _place(path: Path, member: Member) -> _Place | None:
-    """Where in the layout a member lies; None for what the layout does not speak of."""
+def _folder(path: Path, member: Member) -> _Folder | None:
+    """The class that a member is or lies in; None for what the layout does not speak of."""
     parts = member.name.split("/")
     if any(part.startswith(".") for part in parts):
         return None
@@ -115,35 +110,32 @@ def _place(path: Path, member: Member) -> _Place | None:
         return None
     if len(parts) != (2 if member.is_folder else 3):
         raise DataError(f"{path}: files must lie as {LAYOUT}, got {member.name}; move or remove it")
-    return _Place(top, parts[0], parts[1], "" if member.is_folder else parts[2])
+    return _Folder(top, parts[0], parts[1])
 
 
-def _classes(path: Path, tree: _Tree) -> list[str]:
-    tops = sorted({place.top for place in tree.folders})
+def _classes(path: Path, tree: Tree) -> list[str]:
+    tops = sorted({folder.top for folder in tree})
     if len(tops) > 1:
         raise DataError(
             f"{path}: train and test must lie side by side, got both under {tops[0] or '.'} and "
             f"{tops[1]}; keep one data set in a folder or archive"
         )
-    classes = {split: {p.label for p in tree.folders if p.split == split} for split in SPLITS}
+    classes = {split: {f.label for f in tree if f.split == split} for split in SPLITS}
     for split in SPLITS:
         if not classes[split]:
             raise DataError(
                 f"{path}: must hold images as {LAYOUT}, got no class in {split}; add the folder"
             )
-    odd = sorted(classes["train"] ^ classes["test"])
-    if odd:
+    if odd := sorted(classes["train"] ^ classes["test"]):
         split = "test" if odd[0] in classes["train"] else "train"
         raise DataError(
             f"{path}: train and test must have the same classes, got no {split}/{odd[0]}; add it"
         )
-    counts = Counter((place.split, place.label) for place in tree.pixels)
-    for folder in sorted((p.split, p.label) for p in tree.folders):
-        if not counts[folder]:
-            raise DataError(
-                f"{path}: every class must hold an image, got none in {'/'.join(folder)}; "
-                "add images or remove the class from both splits"
-            )
+    for _, split, label in sorted(folder for folder, own in tree.items() if not own):
+        raise DataError(
+            f"{path}: every class must hold an image, got none in {split}/{label}; "
+            "add images or remove the class from both splits"
+        )
     return sorted(classes["train"])
 
 
@@ -152,7 +144,3 @@ def _planes(image: Pixels, grey: bool) -> UInt8[np.ndarray, "channels height wid
         return image[None]
     coloured = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
     return coloured.transpose(2, 0, 1)
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return f"{shape[0]} x {shape[1]}"

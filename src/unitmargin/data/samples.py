@@ -11,6 +11,8 @@ from torch import Tensor
 ORDER_SEED = 20230207
 """Any fixed number serves; another one would change every run made with a ``limit``."""
 
+Batch = tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -59,14 +61,10 @@ class Samples:
     @property
     def in_shape(self) -> tuple[int, ...]:
         """Shape of one input, without the batch dimension."""
-        if self.upsample == 1:
-            return tuple(self.inputs.shape[1:])
-        channels, height, width = self.inputs.shape[1:]
-        return channels, height * self.upsample, width * self.upsample
+        first, *lengths = self.inputs.shape[1:]
+        return first, *(length * self.upsample for length in lengths)
 
-    def batch(
-        self, index: Tensor | slice
-    ) -> tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]:
+    def batch(self, index: Tensor | slice) -> Batch:
         """The chosen inputs divided by the scale, in float32, and their labels.
 
         ``index`` is a slice, an int64 tensor of positions or a boolean mask of length n.
@@ -77,9 +75,8 @@ class Samples:
         # differs from the quotient by an ulp; divided by a tensor it is correctly rounded.
         scale = torch.full((), self.scale, dtype=torch.float32, device=inputs.device)
         inputs = inputs / scale
-        if self.upsample > 1:
-            inputs = inputs.repeat_interleave(self.upsample, -1)
-            inputs = inputs.repeat_interleave(self.upsample, -2)
+        for axis in (-1, -2) if self.upsample > 1 else ():
+            inputs = inputs.repeat_interleave(self.upsample, axis)
         return inputs, self.labels[index].clone()
 
     def to(self, device: torch.device | str) -> "Samples":

@@ -72,3 +72,10 @@ def file_sha256(path: Path) -> str:
     """Hash of a whole file, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_hash(name: str, stored: str, file: Path) -> None:
+    """Raise a ValueError unless a stored SHA-256 is that of the file as it lies there."""
+    found = file_sha256(file)
+    if stored != found:
+        raise ValueError(f"{name} must be {found}, that of {file.name}, got {stored}")

@@ -40,16 +40,13 @@ def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
     for number, cells in enumerate(lines, start=2):
         if len(cells) != len(kinds):
             raise ValueError(f"line {number} must have {len(kinds)} cells, got {len(cells)}")
-    columns = {name: [cells[place] for cells in lines] for place, name in enumerate(kinds)}
-    return {name: _read_column(name, kinds[name], cells) for name, cells in columns.items()}
-
-
-def _read_column(name: str, kind: Any, cells: Sequence[str]) -> list[Any]:
-    try:
-        column: list[Any] = TypeAdapter(list[kind]).validate_python(cells)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ValueError(
-            f"{name} in line {int(first['loc'][0]) + 2} {broken_rule(first)}"
-        ) from None
-    return column
+    columns: dict[str, list[Any]] = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        try:
+            cells = [line[place] for line in lines]
+            columns[name] = TypeAdapter(list[kind]).validate_python(cells)  # type: ignore[valid-type]
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            number = int(first["loc"][0]) + 2
+            raise ValueError(f"{name} in line {number} {broken_rule(first)}") from None
+    return columns

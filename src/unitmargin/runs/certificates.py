@@ -11,12 +11,11 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
-from unitmargin.foundation.files import file_sha256, read_json, write_json
+from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.foundation.tensors import write_tensors
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.runs.requirements import require_hash
 
 Predicted = Annotated[int, Field(ge=-1)]
 Length = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]

@@ -6,9 +6,8 @@ from typing import Any
 from pydantic import PositiveInt
 
 from unitmargin.auditing.finding import Finding
-from unitmargin.foundation.files import read_json, write_json
+from unitmargin.foundation.files import read_json, require_hash, write_json
 from unitmargin.foundation.options import Options
-from unitmargin.runs.requirements import require_hash
 
 REQUIRED = ("orthogonality", "upd", "unit_gradient")
 """Findings without which nothing was verified; those that were not promised are skipped."""

@@ -15,13 +15,16 @@ from unitmargin.runs.history import read_history
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
-from unitmargin.runs.requirements import RunError as RunError
 from unitmargin.runs.searches import read_searches
 from unitmargin.training.train import EpochRecord
 
 Content = TypeVar("Content")
 
 TRAIN = "train RECIPE"
+
+
+class RunError(RuntimeError):
+    """A step that cannot run yet, with the command that must come first."""
 
 
 class RunFolder:

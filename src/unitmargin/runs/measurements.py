@@ -11,10 +11,9 @@ from torch import Tensor
 
 from unitmargin.certificates.exhibits import Exhibit, Reach
 from unitmargin.certificates.plane import Plane
-from unitmargin.foundation.files import parse_json
+from unitmargin.foundation.files import parse_json, require_hash
 from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.runs.requirements import require_hash
 
 PICTURES = {"original", "adversarial"}
 """Tensors of an exhibit; all else of it is text and numbers."""
@@ -71,8 +70,7 @@ def read_measurements(file: Path, model: Path) -> Measurements:
         norms = tensors.pop("gradient_norms")
     except (LookupError, TypeError) as error:
         raise ValueError(f"it must hold measurements, got {error!r} from reading it") from None
-    measurements = Measurements(
-        **content, gradient_norms=norms, plane=Plane(**tensors) if tensors else None
-    )
+    plane = Plane(**tensors) if tensors else None
+    measurements = Measurements(**content, gradient_norms=norms, plane=plane)
     require_hash("model_sha256", measurements.model_sha256, model)
     return measurements

@@ -22,10 +22,5 @@ def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     inputs, _ = dataset.train.batch(slice(0, STATISTICS_SAMPLES))
     normalize = normalize_from(inputs, recipe.model.normalization)
     torch.manual_seed(recipe.training.seed)
-    return build_model(
-        recipe.model.name,
-        in_shape=dataset.in_shape,
-        n_classes=dataset.n_classes,
-        normalize=normalize,
-        **recipe.model.options,
-    )
+    name, options = recipe.model.name, recipe.model.options
+    return build_model(name, dataset.in_shape, dataset.n_classes, normalize=normalize, **options)

@@ -9,14 +9,12 @@ import torch
 
 def hardware() -> str:
     """Processor, threads and accelerator, in a few words."""
-    name = platform.processor() or platform.machine()
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.split(":", 1)[1].strip()
-                break
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        pass
+        lines = []
+    models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    name = next(models, platform.processor() or platform.machine())
     threads = torch.get_num_threads()
     words = f"{name}, {threads} thread{'s' if threads > 1 else ''}"
     return f"{words}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else words

@@ -175,10 +175,9 @@ def parse_recipe(table: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """Build a recipe from nested tables; see :func:`read_recipe`."""
     sections = dict(table)
     if isinstance(sections.get("model"), dict):
-        known = set(ModelOptions.model_fields) - {"options"}
-        model = sections["model"]
-        own = {key: value for key, value in model.items() if key in known}
-        sections["model"] = own | {"options": {k: v for k, v in model.items() if k not in known}}
+        options = dict(sections["model"])
+        known = {key: options.pop(key) for key in ("name", "normalization") if key in options}
+        sections["model"] = known | {"options": options}
     try:
         return Recipe(**sections)
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,8 @@ from torch import Tensor, nn
 from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.training.options import TrainingOptions
 
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """All that a training run needs to go on: weights, optimiser state, options, history."""
-
-    model: nn.Module
-    optimizers: Sequence[torch.optim.Optimizer]
-    options: TrainingOptions
-    history: list[dict[str, Any]]
+Optimizers = Sequence[torch.optim.Optimizer]
+History = list[dict[str, Any]]
 
 
 def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:
@@ -42,39 +34,34 @@ def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
     return origin
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write the state after an epoch; see :func:`read_checkpoint`."""
-    tensors = {f"model.{name}": value for name, value in checkpoint.model.state_dict().items()}
-    for position, optimizer in enumerate(checkpoint.optimizers):
+def write_checkpoint(
+    path: Path, model: nn.Module, optimizers: Optimizers, options: TrainingOptions, history: History
+) -> None:
+    """Write all that a training run needs to go on after an epoch; see :func:`read_checkpoint`."""
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for position, optimizer in enumerate(optimizers):
         for index, state in optimizer.state_dict()["state"].items():
             for name, value in state.items():
                 tensors[f"optimizer.{position}.{index}.{name}"] = value
-    metadata = {
-        "options": json.dumps(checkpoint.options.model_dump()),
-        "history": json.dumps(checkpoint.history),
-    }
-    write_tensors(path, tensors, metadata)
+    words = {"options": json.dumps(options.model_dump()), "history": json.dumps(history)}
+    write_tensors(path, tensors, words)
 
 
 def read_checkpoint(
-    path: Path,
-    model: nn.Module,
-    optimizers: Sequence[torch.optim.Optimizer],
-    options: TrainingOptions,
-) -> list[dict[str, Any]]:
+    path: Path, model: nn.Module, optimizers: Optimizers, options: TrainingOptions
+) -> History:
     """Restore model and optimisers in place; returns the history so far.
 
     Raises:
         ValueError: a damaged file, or a checkpoint of other training options or another model.
     """
     try:
-        tensors, metadata = read_tensors(path)
+        tensors, words = read_tensors(path)
     except ValueError as error:
         raise ValueError(f"{error}; delete it to start again") from None
-    if not {"options", "history"} <= set(metadata):
+    if not {"options", "history"} <= set(words):
         raise ValueError(f"{path} is not a checkpoint; delete it to start again")
-    stored = json.loads(metadata["options"])
-    given = options.model_dump()
+    stored, given = json.loads(words["options"]), options.model_dump()
     if stored != given:
         changed = sorted(key for key, value in given.items() if stored.get(key) != value)
         raise ValueError(
@@ -87,22 +74,18 @@ def read_checkpoint(
         raise ValueError(
             f"{path} is of another model ({error}); use the same one, or delete it to start again"
         ) from None
-    history: list[dict[str, Any]] = json.loads(metadata["history"])
+    history: History = json.loads(words["history"])
     return history
 
 
-def _restore(
-    tensors: dict[str, Tensor], model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]
-) -> None:
-    """Load the tensors of a checkpoint into model and optimisers."""
-    model.load_state_dict(
-        {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    )
+def _restore(tensors: dict[str, Tensor], model: nn.Module, optimizers: Optimizers) -> None:
+    def below(prefix: str) -> dict[str, Tensor]:
+        return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+    model.load_state_dict(below("model."))
     for position, optimizer in enumerate(optimizers):
         state: dict[int, dict[str, Tensor]] = {}
-        prefix = f"optimizer.{position}."
-        for name, value in tensors.items():
-            if name.startswith(prefix):
-                index, key = name.removeprefix(prefix).split(".", 1)
-                state.setdefault(int(index), {})[key] = value
+        for name, value in below(f"optimizer.{position}.").items():
+            index, key = name.split(".", 1)
+            state.setdefault(int(index), {})[key] = value
         optimizer.load_state_dict(optimizer.state_dict() | {"state": state})

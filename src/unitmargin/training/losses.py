@@ -4,15 +4,20 @@ A new loss is one function and one line in ``LOSSES``; its parameters are traini
 """
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+if TYPE_CHECKING:
+    from unitmargin.training.options import TrainingOptions
 
-def multi_margin(
-    logits: Float[Tensor, "batch c"], labels: Int[Tensor, " batch"], margin: float
-) -> Float[Tensor, ""]:
+Logits = Float[Tensor, "batch c"]
+Labels = Int[Tensor, " batch"]
+Mean = Float[Tensor, ""]
+
+
+def multi_margin(logits: Logits, labels: Labels, margin: float) -> Mean:
     r"""Multi-margin loss, :math:`\frac1C \sum_{k \ne y} \max(0, m - (f_y - f_k))`, batch mean.
 
     For a UGNN the margin ``m`` is the radius to reach (the paper trains with m = 0.5); for a
@@ -22,12 +27,7 @@ def multi_margin(
     return nn.functional.multi_margin_loss(logits, labels, margin=margin)
 
 
-def offset_cross_entropy(
-    logits: Float[Tensor, "batch c"],
-    labels: Int[Tensor, " batch"],
-    offset: float,
-    temperature: float,
-) -> Float[Tensor, ""]:
+def offset_cross_entropy(logits: Logits, labels: Labels, offset: float, temperature: float) -> Mean:
     r"""Cross-entropy of :math:`(f - \text{offset} \cdot \mathrm{onehot}(y)) / \text{temperature}`.
 
     The offset asks for a margin, the temperature sets how much larger margins still pay.
@@ -37,18 +37,7 @@ def offset_cross_entropy(
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
-@runtime_checkable
-class LossOptions(Protocol):
-    """What losses read of the training options."""
-
-    margin: float
-    offset: float
-    temperature: float
-
-
-Loss = Callable[[Tensor, Tensor, LossOptions], Tensor]
-
-LOSSES: dict[str, Loss] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, "TrainingOptions"], Tensor]] = {
     "multi_margin": lambda logits, labels, options: multi_margin(logits, labels, options.margin),
     "offset_cross_entropy": lambda logits, labels, options: offset_cross_entropy(
         logits, labels, options.offset, options.temperature

@@ -11,15 +11,12 @@ MAXIMUM_STEP = 0.04
 """Cap on the spectral norm of a step. One cubic correction leaves 0.75 |step|^4: 2e-6 at the cap,
 and below 1e-5 even where the power steps underestimate the norm by a third."""
 
-
 POWER_STEPS = 2
 """Power steps a move; the vector is kept between moves, so the estimate follows."""
-
 
 INTERVAL = 2
 """Steps between two moves of a stack. Half of the products are saved; in two epochs of CIFAR-10
 moving at every second gradient, with the mean of both, learned as fast as moving at every one."""
-
 
 ZERO_GRADIENT = 1e-12
 """Norms below this are zero gradients: the matrix then stays where it is."""

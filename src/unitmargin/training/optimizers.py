@@ -1,5 +1,7 @@
 """Two optimisers from one call: weights on the manifold, and all others."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -14,13 +16,11 @@ def build_optimizers(
     sgd_momentum: float | None = None,
     weight_decay: float = 0.0,
 ) -> list[torch.optim.Optimizer]:
-    """Adam for free parameters and ManifoldDescent for those on the manifold, from one call.
+    """Adam for free parameters, ManifoldDescent for those that ``manifold_parameters()`` names.
 
     With ``sgd_momentum`` free parameters go to SGD with that momentum instead. ``weight_decay``
-    times the weight is added to the gradients of free parameters.
-
-    A layer declares the latter by ``manifold_parameters()``. The initial rate of each group is kept
-    under ``initial_lr``.
+    times the weight is added to the gradients of free parameters. The initial rate of each group is
+    kept under ``initial_lr``.
 
     Example:
         >>> from unitmargin.models import UGNN
@@ -28,21 +28,19 @@ def build_optimizers(
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
-    layers = [module for module in model.modules() if isinstance(module, TrainableLayer)]
-    moved = [layer.manifold_parameters() for layer in layers]
+    moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+    shared: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
     optimizers: list[torch.optim.Optimizer] = [
-        torch.optim.Adam(free, lr=learning_rate, weight_decay=weight_decay)
+        torch.optim.Adam(free, **shared)
         if sgd_momentum is None
-        else torch.optim.SGD(
-            free, lr=learning_rate, momentum=sgd_momentum, weight_decay=weight_decay
-        )
+        else torch.optim.SGD(free, momentum=sgd_momentum, **shared)
     ]
-    groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
     if known:
+        groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
         chosen = [group for group in groups if group["params"]]
         optimizers.append(ManifoldDescent(chosen, lr=manifold_rate))
     for optimizer in optimizers:

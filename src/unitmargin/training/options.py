@@ -10,8 +10,6 @@ from unitmargin.training.losses import LOSSES
 from unitmargin.training.precision import PRECISIONS
 from unitmargin.training.schedules import SCHEDULES
 
-OPTIMIZERS = ("adam", "sgd")
-
 SEEDS = 2**32
 """Seeds below it leave room for the million epochs that follow each in the order of samples."""
 
@@ -33,8 +31,7 @@ class TrainingOptions(Options):
         loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
         offset, temperature: of offset_cross_entropy, in input units.
-        crop: random crop after padding by this many pixels.
-        padding: zeros or reflect.
+        crop, padding: random crop after padding by this many pixels, zeros or reflect.
         flip: random horizontal flip.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
         seed: of weights, order and augmentation.
@@ -43,7 +40,7 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     steps: NonNegativeInt = 0
     batch_size: PositiveInt = 256
-    optimizer: Annotated[str, among("optimizer", OPTIMIZERS)] = "adam"
+    optimizer: Annotated[str, among("optimizer", ("adam", "sgd"))] = "adam"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: NonNegativeFloat = 0.0
     learning_rate: PositiveFloat = 3e-3

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -60,8 +59,7 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
         chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(chosen)
     if not dist.is_initialized():
-        options: dict[str, Any] = {"backend": "nccl" if chosen.type == "cuda" else "gloo"}
-        dist.init_process_group(**options)
+        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     return Processes(dist.get_rank(), dist.get_world_size()), chosen
 
 

@@ -1,14 +1,9 @@
-"""Family: learning rate schedules, each a factor by the share of the training that is done.
-
-A new schedule is one function and one line in ``SCHEDULES``.
-"""
+"""Schedules, each a factor on the learning rate by the share of the training that is done."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
-
-from unitmargin.foundation.choice import choose
 
 PEAK = 0.3
 """Share of a one-cycle training that warms up."""
@@ -17,58 +12,20 @@ DECADES = 10.0 / 3.0
 """Powers of ten that the exponential schedule falls by in a whole training: 0.01 in 120 of 200
 epochs, as LargeConvNet was trained."""
 
-
-def halving(progress: float) -> float:
-    """The paper's: x 0.5 at 1/3 and at 2/3."""
-    return math.pow(0.5, math.floor(min(3.0 * progress + 1e-9, 2.0)))
-
-
-def tenths(progress: float) -> float:
-    """That of LipConvNet: x 0.1 at 1/2 and at 3/4."""
-    return math.pow(0.1, (progress >= 0.5) + (progress >= 0.75))
-
-
-def exponential(progress: float) -> float:
-    """That of LargeConvNet: a straight line of the logarithm."""
-    return math.pow(10.0, -DECADES * progress)
-
-
-def triangle(progress: float) -> float:
-    """That of ResNet9: from 0 to 1 at 2/5, down to 1/20 at 4/5, and to 0 at the end."""
-    return float(np.interp(progress, (0.0, 0.4, 0.8, 1.0), (0.0, 1.0, 0.05, 0.0)))
-
-
-def one_cycle(progress: float) -> float:
-    """A linear warm-up over ``PEAK``, then a cosine to zero."""
-    if progress < PEAK:
-        return progress / PEAK
-    return 0.5 + 0.5 * math.cos(math.pi * (progress - PEAK) / (1.0 - PEAK))
-
-
-def linear(progress: float) -> float:
-    """A straight line to zero."""
-    return 1.0 - progress
-
-
-def constant(progress: float) -> float:
-    """No change."""
-    return 1.0
-
-
 SCHEDULES: dict[str, Callable[[float], float]] = {
-    schedule.__name__: schedule
-    for schedule in (halving, one_cycle, linear, constant, exponential, triangle, tenths)
+    # The paper's: x 0.5 at 1/3 and at 2/3.
+    "halving": lambda done: math.pow(0.5, math.floor(min(3.0 * done + 1e-9, 2.0))),
+    # A linear warm-up over PEAK, then a cosine to zero.
+    "one_cycle": lambda done: (
+        done / PEAK if done < PEAK else 0.5 + 0.5 * math.cos(math.pi * (done - PEAK) / (1.0 - PEAK))
+    ),
+    # A straight line to zero.
+    "linear": lambda done: 1.0 - done,
+    "constant": lambda done: 1.0,
+    # That of LargeConvNet: a straight line of the logarithm.
+    "exponential": lambda done: math.pow(10.0, -DECADES * done),
+    # That of ResNet9: from 0 to 1 at 2/5, down to 1/20 at 4/5, and to 0 at the end.
+    "triangle": lambda done: float(np.interp(done, (0.0, 0.4, 0.8, 1.0), (0.0, 1.0, 0.05, 0.0))),
+    # That of LipConvNet: x 0.1 at 1/2 and at 3/4.
+    "tenths": lambda done: math.pow(0.1, (done >= 0.5) + (done >= 0.75)),
 }
-
-
-def schedule_factor(name: str, progress: float) -> float:
-    """Factor on the learning rate at ``progress`` in [0, 1].
-
-    Raises:
-        ValueError: an unknown schedule.
-
-    Example:
-        >>> [schedule_factor("halving", p) for p in (0.0, 0.5, 0.9)]
-        [1.0, 0.5, 0.25]
-    """
-    return choose("schedule", name, SCHEDULES)(progress)

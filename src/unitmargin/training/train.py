@@ -25,7 +25,6 @@ from unitmargin.training.trainer import Trainer
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
-
 Data = Samples | tuple[Tensor, Tensor]
 
 

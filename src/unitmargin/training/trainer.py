@@ -3,7 +3,6 @@
 import math
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,13 +10,13 @@ from tqdm import tqdm
 
 from unitmargin.data import Samples, random_crop_flip
 from unitmargin.models import Classifier
-from unitmargin.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from unitmargin.training.checkpoint import History, read_checkpoint, write_checkpoint
 from unitmargin.training.losses import LOSSES
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
-from unitmargin.training.schedules import schedule_factor
+from unitmargin.training.schedules import SCHEDULES
 
 WARM_UP_STEPS = 2
 """The first steps of a fresh process touch their memory for the first time, and are slower."""
@@ -41,13 +40,9 @@ class Trainer:
         self.device = samples.inputs.device
         self.network = processes.wrap(model)
         self.loss = LOSSES[options.loss]
-        self.optimizers = build_optimizers(
-            model,
-            options.learning_rate,
-            options.manifold_rate,
-            sgd_momentum=options.momentum if options.optimizer == "sgd" else None,
-            weight_decay=options.weight_decay,
-        )
+        momentum = options.momentum if options.optimizer == "sgd" else None
+        rates = options.learning_rate, options.manifold_rate, momentum, options.weight_decay
+        self.optimizers = build_optimizers(model, *rates)
         self.epoch_steps = math.ceil(len(samples) / options.batch_size)
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
@@ -84,21 +79,19 @@ class Trainer:
         return mean, self.optimizers[0].param_groups[0]["lr"]
 
     def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
+        options = self.options
         inputs, labels = self.samples.batch(index)
-        if self.options.crop or self.options.flip:
-            options = self.options
-            inputs = random_crop_flip(
-                inputs, options.crop, options.flip, generator, options.padding
-            )
+        if options.crop or options.flip:
+            how = options.crop, options.flip, generator, options.padding
+            inputs = random_crop_flip(inputs, *how)
         own = self.processes.share(torch.arange(len(index), device=self.device))
-        factor = schedule_factor(self.options.schedule, progress)
-        with training_precision(self.options.precision, self.device):
-            loss = self.loss(self.network(inputs[own]), labels[own], self.options)
+        with training_precision(options.precision, self.device):
+            loss = self.loss(self.network(inputs[own]), labels[own], options)
             loss = loss * self.processes.weight(len(index), len(own))
             loss.backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = group["initial_lr"] * factor
+                group["lr"] = group["initial_lr"] * SCHEDULES[options.schedule](progress)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return loss.detach()
@@ -116,10 +109,10 @@ class Trainer:
             float(self._step(index, generator, progress=0.0))
         return (time.perf_counter() - started) / TIMED_STEPS
 
-    def save(self, path: Path, history: list[dict[str, Any]]) -> None:
-        write_checkpoint(path, Checkpoint(self.model, self.optimizers, self.options, history))
+    def save(self, path: Path, history: History) -> None:
+        write_checkpoint(path, self.model, self.optimizers, self.options, history)
 
-    def restore(self, path: Path) -> list[dict[str, Any]]:
+    def restore(self, path: Path) -> History:
         if not path.is_file():
             return []
         return read_checkpoint(path, self.model, self.optimizers, self.options)
