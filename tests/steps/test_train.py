@@ -288,7 +288,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     checkpoint = tmp_path / "checkpoint.safetensors"
 
     loss = TrainingOptions().loss
-    monkeypatch.setitem(LOSSES, loss, lambda logits, labels, options: logits.sum() * math.nan)
+    monkeypatch.setitem(LOSSES, loss, lambda logits, labels: logits.sum() * math.nan)
     with pytest.raises(FloatingPointError, match="loss must be finite, got nan in epoch 1"):
         run("dense_ugnn", checkpoint, batch_size=40)
     with pytest.raises(FloatingPointError, match="cannot be orthogonalised .* lower the learning"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unitmargin.layers.margin import margins
-from unitmargin.training.losses import LOSSES, multi_margin, offset_cross_entropy
+from unitmargin.training.losses import bound_loss, multi_margin, offset_cross_entropy
 from unitmargin.training.options import TrainingOptions
 
 ROUNDING = 1e-12
@@ -49,7 +49,7 @@ def test_margins_are_negative_where_the_prediction_is_wrong() -> None:
 def test_build_by_name() -> None:
     logits, labels = torch.randn(5, 3), torch.tensor([0, 1, 2, 1, 0])
     options = TrainingOptions(margin=0.7, offset=0.2, temperature=0.3)
-    built = LOSSES["multi_margin"](logits, labels, options)
+    built = bound_loss("multi_margin", options)(logits, labels)
     assert torch.equal(built, multi_margin(logits, labels, 0.7))
-    built = LOSSES["offset_cross_entropy"](logits, labels, options)
+    built = bound_loss("offset_cross_entropy", options)(logits, labels)
     assert torch.equal(built, offset_cross_entropy(logits, labels, 0.2, 0.3))

@@ -3,14 +3,12 @@
 A new loss is one function and one line in ``LOSSES``; its parameters are training options.
 """
 
+import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-
-if TYPE_CHECKING:
-    from unitmargin.training.options import TrainingOptions
 
 Logits = Float[Tensor, "batch c"]
 Labels = Int[Tensor, " batch"]
@@ -37,10 +35,14 @@ def offset_cross_entropy(logits: Logits, labels: Labels, offset: float, temperat
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
-LOSSES: dict[str, Callable[[Tensor, Tensor, "TrainingOptions"], Tensor]] = {
-    "multi_margin": lambda logits, labels, options: multi_margin(logits, labels, options.margin),
-    "offset_cross_entropy": lambda logits, labels, options: offset_cross_entropy(
-        logits, labels, options.offset, options.temperature
-    ),
+LOSSES: dict[str, Callable[..., Tensor]] = {
+    loss.__name__: loss for loss in (multi_margin, offset_cross_entropy)
 }
-"""Losses by name, as functions of logits, labels and training options."""
+"""Losses by name; a parameter behind logits and labels is the training option of its name."""
+
+
+def bound_loss(name: str, options: object) -> Callable[[Tensor, Tensor], Tensor]:
+    """The loss of that name as a function of logits and labels, its parameters from the options."""
+    loss = LOSSES[name]
+    own = list(inspect.signature(loss).parameters)[2:]
+    return partial(loss, **{parameter: getattr(options, parameter) for parameter in own})

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from unitmargin.data import Samples, random_crop_flip
 from unitmargin.models import Classifier
 from unitmargin.training.checkpoint import History, read_checkpoint, write_checkpoint
-from unitmargin.training.losses import LOSSES
+from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.precision import require_precision, training_precision
@@ -39,7 +39,7 @@ class Trainer:
         self.processes, self.quiet = processes, quiet
         self.device = samples.inputs.device
         self.network = processes.wrap(model)
-        self.loss = LOSSES[options.loss]
+        self.loss = bound_loss(options.loss, options)
         momentum = options.momentum if options.optimizer == "sgd" else None
         rates = options.learning_rate, options.manifold_rate, momentum, options.weight_decay
         self.optimizers = build_optimizers(model, *rates)
@@ -86,7 +86,7 @@ class Trainer:
             inputs = random_crop_flip(inputs, *how)
         own = self.processes.share(torch.arange(len(index), device=self.device))
         with training_precision(options.precision, self.device):
-            loss = self.loss(self.network(inputs[own]), labels[own], options)
+            loss = self.loss(self.network(inputs[own]), labels[own])
             loss = loss * self.processes.weight(len(index), len(own))
             loss.backward()
         for optimizer in self.optimizers:
