@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from unitmargin.certificates.tightness import Search, box_name, tightness
-from unitmargin.reporting.distances import closest_by_box, spread_words
+from unitmargin.reporting.distances import closest_by_box
 from unitmargin.reporting.drawing import (
     BOXED,
     INK,
@@ -19,7 +19,7 @@ from unitmargin.reporting.drawing import (
     to_svg,
     whole_ticks,
 )
-from unitmargin.reporting.wording import epsilon_name
+from unitmargin.reporting.wording import epsilon_name, spread
 
 BINS = 40
 
@@ -70,7 +70,7 @@ def ratio_histogram(searches: Sequence[Search]) -> str:
         axes.set_ylim(bottom=0.0, top=None if len(ratio) else 1.0)
         whole_ticks(axes.yaxis, most=4)
         figures = tightness(search)
-        mean = spread_words(figures.mean, figures.spread) if figures.n else "no sample"
+        mean = spread(figures.mean, figures.spread) if figures.n else "no sample"
         axes.set_title(
             f"{_name(search)}: {mean}", color=_colour(search), fontsize=TEXT_SIZE, loc="left", pad=4
         )
