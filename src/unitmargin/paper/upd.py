@@ -14,7 +14,7 @@ from unitmargin.heads.upd import psi
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
 from unitmargin.paper.target import Output, Target
-from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label
+from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label, legend
 from unitmargin.runs.folder import RunFolder
 
 CLASSES = (10, 43, 100)
@@ -129,7 +129,7 @@ def error_figure(errors: dict[tuple[int, str], Float[Tensor, " pairs"]]) -> Figu
         panel.set_title(f"C = {classes}", color=INK, fontsize=TEXT_SIZE)
         panel.set_yticks([])
         label(panel, "log10 of the error of a pair distance")
-    axes[0].legend(frameon=False, labelcolor=INK, fontsize=TEXT_SIZE - 4)
+    legend(axes[0], TEXT_SIZE - 4)
     return figure
 
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import write_json, write_text
-from unitmargin.reporting import distance_figures, figures, gallery, wording
+from unitmargin.reporting import figures, gallery, wording
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
 from unitmargin.runs.folder import RunFolder
@@ -68,9 +68,9 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
         "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
         "loss": figures.loss_curve(evidence.history),
         "accuracy": figures.accuracy_curve(evidence.history, headline),
-        "scatter": distance_figures.radius_scatter(evidence.searches),
-        "ratios": distance_figures.ratio_histogram(evidence.searches),
-        "false_positives": distance_figures.false_positive_bars(summary["false_positives"]),
+        "scatter": figures.radius_scatter(evidence.searches),
+        "ratios": figures.ratio_histogram(evidence.searches),
+        "false_positives": figures.false_positive_bars(summary["false_positives"]),
         "plane": "",
     }
     if measurements.plane is not None:
