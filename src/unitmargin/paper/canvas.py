@@ -5,12 +5,9 @@ from matplotlib.figure import Figure
 
 from unitmargin.reporting.drawing import TEXT_SIZE, canvas
 
-PANEL_WIDTH = 330.0
-PANEL_HEIGHT = 270.0
-
 
 def panels(
-    columns: int, rows: int = 1, width: float = PANEL_WIDTH, height: float = PANEL_HEIGHT
+    columns: int, rows: int = 1, width: float = 330.0, height: float = 270.0
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure of ``rows`` x ``columns`` panels, each of the given size in points."""
     figure, axes = canvas(columns * width, rows * height, rows, columns)

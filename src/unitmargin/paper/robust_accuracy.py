@@ -9,12 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
-from unitmargin.paper.accuracy import paper_row
+from unitmargin.paper.accuracy import ACCURACY, paper_row
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.conditions import NOT_RUN, budget, run_table
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
-from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import (
     CLASS_COLOURS,
@@ -149,14 +148,7 @@ def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
 
 
 ROBUST_ACCURACY = Target(
-    recipes=(
-        *(
-            row_recipe(row["model"], "raw")
-            for row in printed_rows("tab:accuracy")
-            if row["input"] == "raw"
-        ),
-        row_recipe(*LARGE),
-    ),
+    recipes=(*(name for name in ACCURACY.recipes if name.endswith("-raw")), row_recipe(*LARGE)),
     searches=False,
     write=robust_accuracy,
 )
