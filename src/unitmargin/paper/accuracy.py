@@ -87,7 +87,8 @@ def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
     """Our figures of one row: runs that differ in their seed alone."""
     certificates, upsample = [run.certificates() for run in runs], runs[0].recipe().data.upsample
     shares = [percent([float(each.right.double().mean()) for each in certificates])]
-    for epsilon in (HEADLINE_EPSILON, *([HEADLINE_EPSILON * upsample] if original else [])):
+    for scale in (1, upsample) if original else (1,):
+        epsilon = HEADLINE_EPSILON * scale
         shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))
     ratios = [ratio for run in runs if (ratio := mean_ratio(run)) is not None]
     machines = dict.fromkeys(run.origin().get("hardware", NOTHING) for run in runs)

@@ -63,7 +63,7 @@ def label(axes: Axes, x: str = "", y: str = "") -> None:
     axes.set_ylabel(y, color=MUTED, fontsize=TEXT_SIZE, labelpad=8)
 
 
-def legend(axes: Axes, size: float = TEXT_SIZE, **options: Any) -> Legend:
+def legend(axes: Axes, size: int = TEXT_SIZE, **options: Any) -> Legend:
     """Name what is drawn, with options of matplotlib for the place."""
     return axes.legend(frameon=False, labelcolor=INK, fontsize=size, **options)
 
