@@ -43,10 +43,9 @@ def false_positives(search: Search, epsilon: float) -> dict[str, Any]:
     positive = radius <= epsilon
     true = int((positive & (distance <= epsilon)).sum())
     false = int(positive.sum()) - true
-    precision = true / (true + false) if true + false else None
     return {
         "epsilon": epsilon,
         "true_positives": true,
         "false_positives": false,
-        "precision": precision,
+        "precision": true / (true + false) if true + false else None,
     }

@@ -37,7 +37,6 @@ CLASS_COLOURS = (
 BINS = 40
 POINTS_PER_INCH = 72
 TEXT_SIZE = 12
-NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def canvas(
@@ -99,9 +98,9 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     The element scales to the width of its place, refers to nothing outside itself, and takes its
     font from the page. Equal figures give equal text.
     """
-    buffer = io.StringIO()
+    buffer, nothing = io.StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
+        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     drawn = buffer.getvalue()
     match = re.search(r'<svg[^>]*viewBox="([^"]*)"[^>]*>', drawn)
     assert match is not None  # every SVG of the backend begins so

@@ -152,23 +152,23 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
 def radius_scatter(searches: Sequence[Search]) -> str:
     """Certified radius against the distance of the closest point found, one dot a sample."""
     figure, (axes,) = canvas()
-    groups = closest_by_box(searches)
-    end = 1.05 * max([_largest(search) for search in groups], default=0.0) or 1.0
+    groups = [(search, search.distance[search.found]) for search in closest_by_box(searches)]
+    farthest = [float(distance.max()) for _, distance in groups if len(distance)]
+    end = 1.05 * max(farthest, default=0.0) or 1.0
     axes.plot([0.0, end], [0.0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)))
-    for search in groups:
-        radius, distance = search.radius[search.found], search.distance[search.found]
-        axes.scatter(
-            radius.numpy(), distance.numpy(), s=10, alpha=0.6, linewidth=0, color=_colour(search),
-            label=_name(search),
-        )  # fmt: skip
+    counts = []
+    for search, distance in groups:
+        points = search.radius[search.found].numpy(), distance.numpy()
+        name, colour = _style(box_name(search.box))
+        axes.scatter(*points, s=10, alpha=0.6, linewidth=0, color=colour, label=name)
+        counts.append(f"{name}, {len(distance)} samples")
     axes.set_xlim(0.0, end)
     axes.set_ylim(0.0, end)
     label(axes, "certified radius", "closest adversarial point")
     legend(axes, loc="upper left", handletextpad=0.1)
-    counts = "; ".join(f"{_name(search)}, {int(search.found.sum())} samples" for search in groups)
     text = (
         "Certified radius against the distance of the closest adversarial point, which is never "
-        f"below it on a sound certificate: {counts}."
+        f"below it on a sound certificate: {'; '.join(counts)}."
     )
     return to_svg(figure, "radius-scatter", text)
 
@@ -183,7 +183,7 @@ def ratio_histogram(searches: Sequence[Search]) -> str:
     figure, panels = canvas(rows=len(groups))
     described = []
     for axes, search, ratio in zip(panels, groups, ratios, strict=True):
-        name, colour, figures = _name(search), _colour(search), tightness(search)
+        (name, colour), figures = _style(box_name(search.box)), tightness(search)
         mean = spread(figures.mean, figures.spread) if figures.n else "no sample"
         histogram(axes, ratio, (start, end), colour)
         axes.set_title(f"{name}: {mean}", color=colour, fontsize=TEXT_SIZE, loc="left", pad=4)
@@ -209,8 +209,7 @@ def false_positive_bars(rows: Sequence[Mapping[str, Any]]) -> str:
         shares = [row["precision"] for row in rows if row["box"] == box]
         heights = [0.0 if share is None else share for share in shares]
         shift = (number - 0.5 * (len(boxes) - 1)) * BAR_WIDTH
-        free = box == box_name(None)
-        colour, name = (RIGHT if free else BOXED), _box_words(box)
+        name, colour = _style(box)
         axes.bar(places + shift, heights, 0.92 * BAR_WIDTH, color=colour, label=name)
         for place, share in zip(places, shares, strict=True):
             if share is None:
@@ -235,18 +234,6 @@ def _marker(epochs: Sequence[int]) -> str | None:
     return "o" if len(epochs) <= MANY_EPOCHS else None
 
 
-def _largest(search: Search) -> float:
-    found = search.distance[search.found]
-    return float(found.max()) if len(found) else 0.0
-
-
-def _colour(search: Search) -> str:
-    return RIGHT if search.box is None else BOXED
-
-
-def _name(search: Search) -> str:
-    return _box_words(box_name(search.box))
-
-
-def _box_words(box: str) -> str:
-    return "without box" if box == box_name(None) else f"in {box}"
+def _style(box: str) -> tuple[str, str]:
+    """Name and colour of what was searched in a box."""
+    return ("without box", RIGHT) if box == box_name(None) else (f"in {box}", BOXED)
