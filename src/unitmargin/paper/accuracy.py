@@ -73,8 +73,8 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
             blocks[block].append((*name, paper, NOT_RUN, *blank))
     caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO
     numeric = ("Side", *FIGURES, ORIGINAL, "LB/MAP")
-    rows = tuple(tuple(block) for block in blocks.values())
-    return [Table(label, caption, header, rows, numeric), *run_table(chosen)]
+    table = Table(label, caption, header, list(blocks.values()), numeric)
+    return [table, *run_table(chosen)]
 
 
 def paper_row(run: RunFolder) -> PaperRow:

@@ -52,8 +52,8 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
         return []
     conditions = [run_conditions(run) for run in runs]
     caption = "The runs of the tables above: how each was trained."
-    rows = tuple(tuple(row.values()) for row in conditions)
-    return [Table("tab:runs", caption, tuple(conditions[0]), (rows,), ("Batch",))]
+    rows = [tuple(row.values()) for row in conditions]
+    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch",))]
 
 
 def run_conditions(run: RunFolder) -> dict[str, str]:

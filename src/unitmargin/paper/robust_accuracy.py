@@ -144,7 +144,7 @@ def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
             cells = [f"{100.0 * share:.1f}" for share in shares]
             rows.append((model, str(side), given, space, *cells, budget(run), run.path.name))
     caption = "Certified accuracy by radius, in percent: the numbers of the two figures."
-    return Table("tab:robust-accuracy", caption, TABLE_HEADER, (tuple(rows),), TABLE_HEADER[4:-2])
+    return Table("tab:robust-accuracy", caption, TABLE_HEADER, [rows], TABLE_HEADER[4:-2])
 
 
 ROBUST_ACCURACY = Target(

@@ -24,9 +24,9 @@ UNITS = (
     "run may differ from the paper's in loss, epochs and parametrisation: see the table of runs."
 )
 
-NAMES = ("Model", "Input", "Box")
 FIGURES = ("Paper LB/MAP", "Paper #N", "Our LB/MAP", "Our #N", "Smallest")
-HEADER = (*NAMES, *FIGURES, "Run", "Budget", "Seed", "Samples", "Solver", "Hardware")
+CONDITIONS = ("Run", "Budget", "Seed", "Samples", "Solver", "Hardware")
+HEADER = ("Model", "Input", "Box", *FIGURES, *CONDITIONS)
 NUMERIC = (*FIGURES, "Samples")
 
 PaperRow = tuple[str, str, bool]
@@ -45,12 +45,10 @@ def tightness_tables(runs: Sequence[RunFolder]) -> list[Table]:
     measured = [measure(run, search) for run in runs for search in run.searches()]
     tables = [paper_table(label, measured) for label in CAPTIONS]
     known = {_key(row) for label in CAPTIONS for row in printed_rows(label)}
-    other = tuple(
-        (*name, NOTHING, NOTHING, *cells) for row, name, cells in measured if row not in known
-    )
+    other = [(*name, NOTHING, NOTHING, *cells) for row, name, cells in measured if row not in known]
     if other:
         caption = "LB/MAP of runs that are not rows of the paper's tables." + UNITS
-        tables.append(Table("tab:other-runs", caption, HEADER, (other,), NUMERIC))
+        tables.append(Table("tab:other-runs", caption, HEADER, [other], NUMERIC))
     return [*tables, *run_table(runs)]
 
 
@@ -64,17 +62,15 @@ def paper_table(label: str, measured: Sequence[Measured]) -> Table:
         ours = [cells for row, _, cells in measured if row == _key(printed)]
         for cells in ours or [(NOT_RUN, *blank)]:
             groups[printed["box"]].append((*name, *paper, *cells))
-    rows = tuple(tuple(group) for group in groups.values())
-    return Table(label, CAPTIONS[label] + UNITS, HEADER, rows, NUMERIC)
+    return Table(label, CAPTIONS[label] + UNITS, HEADER, list(groups.values()), NUMERIC)
 
 
 def measure(run: RunFolder, search: Search) -> Measured:
     """The figures of one search of a run."""
     recipe, figures = run.recipe(), tightness(search)
     model, where, side = paper_name(recipe), paper_input(recipe), paper_side(recipe)
-    mean = f"{figures.mean:.3f} ± {figures.spread:.3f}" if figures.n else NOTHING
     cells = (
-        mean,
+        f"{figures.mean:.3f} ± {figures.spread:.3f}" if figures.n else NOTHING,
         f"{figures.n} of {figures.right}",
         f"{figures.smallest:.3f}" if figures.n else NOTHING,
         run.path.name,
@@ -89,8 +85,8 @@ def measure(run: RunFolder, search: Search) -> Measured:
         where if side == PAPER_SIDE else f"{where}, side {side}",
         "no" if search.box is None else f"yes, {box_name(search.box)}",
     )
-    boxed = search.box is not None
-    return (model, where, boxed) if model and side == PAPER_SIDE else None, name, cells
+    row = (model, where, search.box is not None) if model and side == PAPER_SIDE else None
+    return row, name, cells
 
 
 def _key(printed: dict[str, Any]) -> PaperRow:

@@ -105,8 +105,7 @@ def upd(runs: Sequence[RunFolder]) -> Output:
     for (classes, name), found in errors.items():
         figures = (f"{float(found.max()):.1e}", f"{float(found.median()):.1e}")
         groups[classes].append((str(classes), name, *figures, PRINTED.get((classes, name), "")))
-    rows = tuple(tuple(group) for group in groups.values())
-    table = Table("tab:upd", CAPTION, TABLE_HEADER, rows, TABLE_HEADER[2:])
+    table = Table("tab:upd", CAPTION, TABLE_HEADER, list(groups.values()), TABLE_HEADER[2:])
     return Output([table], {"distplot-upd": (error_figure(errors), CAPTION)})
 
 
