@@ -42,7 +42,7 @@ TEXT_SIZE = 12
 def canvas(
     width: float = 460.0, height: float = 290.0, rows: int = 1, columns: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure, its size in points; row by row its panels, of one column with one x axis."""
+    """An empty figure, its size in points, and its panels row by row; one column has one x axis."""
     size = width / POINTS_PER_INCH, height / POINTS_PER_INCH
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(rows, columns, sharex=columns == 1, squeeze=False)
