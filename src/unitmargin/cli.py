@@ -172,7 +172,7 @@ def reproduce(
     if runs:
         print(step.write_outputs(target, runs, out))
         return 0
-    budget = step.Budget(data, epochs, limit, step.seeds_of(seeds), samples)
+    budget = step.Budget(data, epochs, limit, seeds, samples)
     return 0 if step.reproduce(target, budget, out, solvers, device, minutes) else 1
 
 

@@ -9,11 +9,10 @@ from searches import made_search
 from unitmargin.reporting import distances
 from unitmargin.reporting.distances import (
     closest_by_box,
-    false_positive_rows,
     false_positives,
-    solver_rows,
     summarize_searches,
 )
+from unitmargin.reporting.wording import calls, fixed, percent, spread
 
 SEARCH = made_search([0.1, 0.2, 0.3, 0.9, 0.1, 0.1], [0.2, 0.6, 0.5, 1.0, math.inf, 0.0])
 
@@ -34,7 +33,7 @@ def test_false_positives_by_hand(
     assert row["precision"] == precision
 
 
-def test_summary_and_rows() -> None:
+def test_summary_and_words() -> None:
     searches = [
         SEARCH,
         made_search(6 * [0.1], 6 * [0.0]),
@@ -43,9 +42,10 @@ def test_summary_and_rows() -> None:
     summary = summarize_searches(searches)
     assert [row["n"] for row in summary["solvers"]] == [4, 0, 1]
     assert summary["solvers"][1]["mean"] is None
-    first, second, _ = solver_rows(summary)
-    assert first["n"] == "4 of 5"
-    assert (second["ratio"], second["smallest"], second["calls"]) == ("none", "none", "none")
+    first, second, _ = summary["solvers"]
+    assert (first["n"], first["right"]) == (4, 5)
+    ratio, passes = spread(second["mean"], second["spread"]), calls(second["n_backward"])
+    assert (ratio, fixed(second["smallest"]), passes) == ("none", "none", "none")
 
 
 def test_figures_take_the_closest_point_of_each_box() -> None:
@@ -62,7 +62,4 @@ def test_figures_take_the_closest_point_of_each_box() -> None:
 
 
 def test_no_positive_is_no_percentage() -> None:
-    rows = false_positive_rows(
-        {"false_positives": [{"box": "none"} | false_positives(SEARCH, 0.0)]}
-    )
-    assert rows[0]["precision"] == "none"
+    assert percent(false_positives(SEARCH, 0.0)["precision"]) == "none"

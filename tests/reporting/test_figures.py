@@ -1,24 +1,53 @@
 """Figures: SVG that stands alone, follows the page's theme, and survives extreme data."""
 
+import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
+from searches import made_search
 
+from unitmargin.certificates.tightness import Search
+from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.drawing import THEME
 from unitmargin.reporting.figures import (
     accuracy_curve,
     certified_curve,
+    false_positive_bars,
     gradient_norm_histogram,
     loss_curve,
     margin_histogram,
+    radius_scatter,
+    ratio_histogram,
 )
 from unitmargin.training.train import EpochRecord
 
 HISTORY = [EpochRecord(epoch, 2.0 / epoch, 0.9, 0.8, 1e-7, 1e-3, 2.0) for epoch in range(1, 5)]
 RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
 TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
+SAMPLES = {
+    "both boxes": [
+        made_search([0.1, 0.3, 0.5], [0.2, 0.3, 0.0]),
+        made_search([0.1, 0.3, 0.5], [0.2, 0.6, 0.0], box=(0.0, 1.0)),
+    ],
+    "no box": [made_search([0.1, 0.3], [0.2, 0.3])],
+    "nothing found": [made_search([0.1], [math.inf]), made_search([0.1], [0.0], box=(0.0, 1.0))],
+    "all exact": [made_search([0.5, 0.5], [0.5, 0.5])],
+    "a broken certificate": [made_search([0.5], [0.25])],
+}
+
+
+def bars(searches: list[Search]) -> str:
+    return false_positive_bars(summarize_searches(searches)["false_positives"])
+
+
+DRAWINGS: dict[str, Callable[[list[Search]], str]] = {
+    "scatter": radius_scatter,
+    "ratios": ratio_histogram,
+    "bars": bars,
+}
 
 FIGURES: dict[str, Callable[[], str]] = {
     "certified": lambda: certified_curve(RADII, RADII < 0.5, TABLE),
@@ -32,6 +61,11 @@ FIGURES: dict[str, Callable[[], str]] = {
     "margins": lambda: margin_histogram(RADII, torch.tensor([True, True, False])),
     "all wrong": lambda: margin_histogram(RADII, torch.zeros(3, dtype=torch.bool)),
     "margins of zero": lambda: margin_histogram(0.0 * RADII, torch.ones(3, dtype=torch.bool)),
+    **{
+        f"{drawing} of {name}": partial(DRAWINGS[drawing], searches)
+        for drawing in DRAWINGS
+        for name, searches in SAMPLES.items()
+    },
 }
 
 
@@ -77,3 +111,13 @@ def test_margins_are_counted_by_right_and_wrong() -> None:
     figure = margin_histogram(RADII, torch.tensor([True, True, False]))
     assert "2 right" in figure
     assert "1 wrong" in figure
+
+
+def test_descriptions_hold_the_numbers() -> None:
+    searches = SAMPLES["both boxes"]
+    ratios = ElementTree.fromstring(ratio_histogram(searches)).attrib["aria-label"]
+    assert "without box 0.750 ± 0.250 over 2 samples" in ratios
+    assert "in [0; 1] 0.500 ± 0.000 over 2 samples" in ratios
+    described = ElementTree.fromstring(bars(searches)).attrib["aria-label"]
+    assert "without box 0.0% at 36/255" in described
+    assert "100.0% at 1" in described

@@ -4,6 +4,7 @@ import doctest
 
 import pytest
 
+from unitmargin.auditing.finding import at_most
 from unitmargin.reporting import wording
 
 
@@ -28,6 +29,6 @@ def test_scientific(value: float | None, text: str) -> None:
 
 
 def test_an_unknown_check_keeps_its_name() -> None:
-    check = {"name": "new_promise", "passed": True, "value": 0.5, "bound": 1.0, "detail": ""}
+    check = at_most("new_promise", 0.5, 1.0).model_dump()
     (row,) = wording.check_rows({"checks": [check]})
     assert (row["title"], row["value"], row["bound"]) == ("new promise", "0.5", "1")

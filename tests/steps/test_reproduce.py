@@ -17,7 +17,6 @@ from unitmargin.steps.reproduce import (
     Budget,
     evaluate_rows,
     known_targets,
-    seeds_of,
     train_rows,
     write_outputs,
 )
@@ -52,7 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path: Path) -> None:
-    budget = Budget(epochs=3, limit=7, seeds=seeds_of(2), samples=5)
+    budget = Budget(epochs=3, limit=7, seeds=2, samples=5)
     folders = train_rows([TARGET, TARGET], budget, tmp_path)
     assert [folder.name for folder in folders] == [f"ugnn-oplu-updu-raw-seed{n}" for n in (0, 1)]
     assert evaluate_rows([TARGET], folders)
@@ -77,7 +76,7 @@ def test_a_broken_promise_stops_no_other_row(
 ) -> None:
     passing = step.verify_run
     monkeypatch.setattr(step, "verify_run", lambda *given: (passing(*given)[0], False))
-    folders = train_rows([TARGET], Budget(seeds=(0, 1)), tmp_path)
+    folders = train_rows([TARGET], Budget(seeds=2), tmp_path)
     assert not evaluate_rows([TARGET], folders)
     assert [call.split()[0] for call in calls[2:]] == ["certificates_file", "solvers_file"] * 2
 
@@ -154,4 +153,4 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
 
 def test_no_seed_is_no_training() -> None:
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
-        seeds_of(0)
+        Budget(seeds=0)

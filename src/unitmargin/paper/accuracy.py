@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
@@ -48,16 +47,6 @@ PaperRow = tuple[str, str, int]
 """Model, input and side of the images."""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Figures of one run; shares of the test samples, and the mean LB/MAP if it was attacked."""
-
-    clean: float
-    certified: float
-    certified_original: float
-    ratio: float | None
-
-
 def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
     """One of the accuracy tables, and the conditions of its runs; rows without a run say so.
 
@@ -84,8 +73,8 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
             blocks[block].append((*name, paper, NOT_RUN, *blank))
     caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO
     numeric = ("Side", *FIGURES, ORIGINAL, "LB/MAP")
-    rows = tuple(tuple(block) for block in blocks.values())
-    return [Table(label, caption, header, rows, numeric), *run_table(chosen)]
+    table = Table(label, caption, header, list(blocks.values()), numeric)
+    return [table, *run_table(chosen)]
 
 
 def paper_row(run: RunFolder) -> PaperRow:
@@ -96,39 +85,24 @@ def paper_row(run: RunFolder) -> PaperRow:
 
 def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
     """Our figures of one row: runs that differ in their seed alone."""
-    figures = [measure(run) for run in runs]
-    ratios = [figure.ratio for figure in figures if figure.ratio is not None]
+    certificates, upsample = [run.certificates() for run in runs], runs[0].recipe().data.upsample
+    shares = [percent([float(each.right.double().mean()) for each in certificates])]
+    for scale in (1, upsample) if original else (1,):
+        epsilon = HEADLINE_EPSILON * scale
+        shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))
+    ratios = [ratio for run in runs if (ratio := mean_ratio(run)) is not None]
     machines = dict.fromkeys(run.origin().get("hardware", NOTHING) for run in runs)
     seeds = ", ".join(str(run.recipe().training.seed) for run in runs)
-    shares = [
-        percent([figure.clean for figure in figures]),
-        percent([figure.certified for figure in figures]),
-    ]
-    if original:
-        shares.append(percent([figure.certified_original for figure in figures]))
-    return (
-        *shares,
-        f"{fmean(ratios):.3f}" if ratios else NOTHING,
-        seeds,
-        words,
-        "; ".join(machines),
-    )
+    tight = f"{fmean(ratios):.3f}" if ratios else NOTHING
+    return (*shares, tight, seeds, words, "; ".join(machines))
 
 
-def measure(run: RunFolder) -> Measurement:
-    """Accuracy from the certificates of a run, LB/MAP from its searches where it has any."""
-    certificates, upsample = run.certificates(), run.recipe().data.upsample
-    ratio = None
-    if run.solvers_file.is_file():
-        free = [search for search in run.searches() if search.box is None]
-        figures = tightness(closest_found(free)) if free else None
-        ratio = figures.mean if figures and figures.n else None
-    return Measurement(
-        float(certificates.right.double().mean()),
-        certificates.certified_accuracy(HEADLINE_EPSILON),
-        certificates.certified_accuracy(HEADLINE_EPSILON * upsample),
-        ratio,
-    )
+def mean_ratio(run: RunFolder) -> float | None:
+    """LB/MAP without box over all solvers of a run; None if no point was searched or found."""
+    searches = run.searches() if run.solvers_file.is_file() else []
+    free = [search for search in searches if search.box is None]
+    figures = tightness(closest_found(free)) if free else None
+    return figures.mean if figures and figures.n else None
 
 
 def percent(shares: Sequence[float]) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from unitmargin.paper.layout import Row, Table
+from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
@@ -13,22 +13,6 @@ NOTHING = "–"
 
 TRAINING_SAMPLES = 50_000
 """Of CIFAR-10."""
-
-RUN_HEADER = (
-    "Run",
-    "Data",
-    "Model",
-    "Normalisation",
-    "Activation",
-    "Convolution",
-    "Dense",
-    "Head",
-    "Loss",
-    "Batch",
-    "Hardware",
-    "Torch",
-    "Commit",
-)
 
 
 def budget(run: RunFolder) -> str:
@@ -42,8 +26,7 @@ def budget(run: RunFolder) -> str:
     samples = min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES)
     steps = math.ceil(samples / training.batch_size)
     epochs = training.steps / steps if training.steps else training.epochs
-    words = f"{epochs:.3g}"
-    paper = paper_epochs(recipe)
+    words, paper = f"{epochs:.3g}", paper_epochs(recipe)
     if paper is not None and epochs != paper:
         words += f" of {paper}"
     if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
@@ -67,13 +50,14 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
     """The table of runs: how each was trained; none without runs."""
     if not runs:
         return []
-    rows = tuple(run_conditions(run) for run in runs)
+    conditions = [run_conditions(run) for run in runs]
     caption = "The runs of the tables above: how each was trained."
-    return [Table("tab:runs", caption, RUN_HEADER, (rows,), ("Batch",))]
+    rows = [tuple(row.values()) for row in conditions]
+    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch",))]
 
 
-def run_conditions(run: RunFolder) -> Row:
-    """How a run was trained, for the table of runs."""
+def run_conditions(run: RunFolder) -> dict[str, str]:
+    """How a run was trained, by column of the table of runs."""
     recipe, origin = run.recipe(), run.origin()
     options, training = model_options(recipe), recipe.training
     loss = (
@@ -82,18 +66,18 @@ def run_conditions(run: RunFolder) -> Row:
         else f"{training.loss} (offset {training.offset:g}, temperature {training.temperature:g})"
     )
     limit = "" if recipe.data.limit is None else f", {recipe.data.limit} samples"
-    return (
-        run.path.name,
-        recipe.data.name + limit,
-        recipe.model.name,
-        recipe.model.normalization,
-        str(options["activation"]),
-        str(options.get("conv", NOTHING)),
-        str(options.get("linear", NOTHING)),
-        str(options.get("head", NOTHING)),
-        loss,
-        str(training.batch_size),
-        str(origin.get("hardware", NOTHING)),
-        str(origin.get("torch", NOTHING)),
-        str(origin.get("commit") or NOTHING),
-    )
+    return {
+        "Run": run.path.name,
+        "Data": recipe.data.name + limit,
+        "Model": recipe.model.name,
+        "Normalisation": recipe.model.normalization,
+        "Activation": str(options["activation"]),
+        "Convolution": str(options.get("conv", NOTHING)),
+        "Dense": str(options.get("linear", NOTHING)),
+        "Head": str(options.get("head", NOTHING)),
+        "Loss": loss,
+        "Batch": str(training.batch_size),
+        "Hardware": origin.get("hardware", NOTHING),
+        "Torch": origin.get("torch", NOTHING),
+        "Commit": origin.get("commit") or NOTHING,
+    }

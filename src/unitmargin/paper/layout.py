@@ -38,7 +38,7 @@ class Table:
     label: str
     caption: str
     header: Row
-    groups: tuple[tuple[Row, ...], ...]
+    groups: Sequence[Sequence[Row]]
     numeric: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -15,11 +15,7 @@ ACTIVATIONS = {"abs": "Abs", "maxmin": "MaxMin", "oplu": "OPLU"}
 HEADS = {"bounded": "updB", "lbfgs": "updU", "simplex": "updU"}
 """The simplex head is the closed form of the projection that the paper's updU iterates."""
 
-PEERS = {
-    "large_convnet": "LargeConvNet",
-    "resnet9": "ResNet9",
-    "lip_convnet5": "LipConvNet5",
-}
+PEERS = {"large_convnet": "LargeConvNet", "resnet9": "ResNet9", "lip_convnet5": "LipConvNet5"}
 """The 1-Lipschitz networks; their own activation is MaxMin, which the paper does not write."""
 
 INPUTS = {"none": "raw", "centre": "raw", "channel": "norm"}

@@ -9,14 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
-from unitmargin.paper.accuracy import paper_row
+from unitmargin.paper.accuracy import ACCURACY, paper_row
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.conditions import NOT_RUN, budget, run_table
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
-from unitmargin.paper.printed import printed_rows
 from unitmargin.paper.target import Output, Target
-from unitmargin.reporting.drawing import CLASS_COLOURS, INK, MUTED, TEXT_SIZE, label, percent_axis
+from unitmargin.reporting.drawing import (
+    CLASS_COLOURS,
+    MUTED,
+    TEXT_SIZE,
+    label,
+    legend,
+    percent_axis,
+)
 from unitmargin.runs.folder import RunFolder
 
 LARGE = ("UGNN+MaxMin+updB", "raw", 256)
@@ -31,7 +37,7 @@ EPSILON_POINTS = 301
 TABLE_HEADER = ("Model", "Side", "Input", "Space", *(f"{e:.3f}" for e in EPSILONS), "Budget", "Run")
 
 Curve = tuple[str, Float64[np.ndarray, " epsilons"]]
-"""Legend, and the certified accuracy at each radius of the axis."""
+"""Name of a network, and the certified accuracy at each radius of the axis."""
 
 
 def robust_accuracy(runs: Sequence[RunFolder]) -> Output:
@@ -82,26 +88,21 @@ def at_original_size(runs: Sequence[RunFolder]) -> Figure:
         chosen = [run for run in runs if paper_row(run)[0].endswith(head)]
         draw(axes, [(name(run), curve(run, 1.0)) for run in chosen], f"ε ({head})")
     curves = [(name(run), curve(run, 1.0)) for run in runs]
-    drops = [(legend, line / line[0]) for legend, line in curves if line[0] > 0]
+    drops = [(network, line / line[0]) for network, line in curves if line[0] > 0]
     draw(relative, drops, "ε, relative to ε = 0")
     return figure
 
 
 def draw(axes: Axes, curves: Sequence[Curve], epsilon: str) -> None:
     """One line a network, or the words "not run"."""
-    for number, (legend, line) in enumerate(curves):
+    for number, (network, line) in enumerate(curves):
         colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
         style = "-" if number < len(CLASS_COLOURS) else "--"
-        axes.plot(epsilons(), line, style, color=colour, label=legend, linewidth=1.6)
+        axes.plot(epsilons(), line, style, color=colour, label=network, linewidth=1.6)
     if curves:
         crowded = len(curves) > LARGEST_LEGEND
-        axes.legend(
-            loc="center left" if crowded else "best",
-            bbox_to_anchor=(1.0, 0.5) if crowded else None,
-            frameon=False,
-            labelcolor=INK,
-            fontsize=TEXT_SIZE - 4,
-        )
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if crowded else {}
+        legend(axes, TEXT_SIZE - 4, **place)
     else:
         axes.text(0.5, 0.5, NOT_RUN, ha="center", color=MUTED, transform=axes.transAxes)
     axes.set_xlim(0.0, EPSILON_END)
@@ -143,18 +144,11 @@ def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
             cells = [f"{100.0 * share:.1f}" for share in shares]
             rows.append((model, str(side), given, space, *cells, budget(run), run.path.name))
     caption = "Certified accuracy by radius, in percent: the numbers of the two figures."
-    return Table("tab:robust-accuracy", caption, TABLE_HEADER, (tuple(rows),), TABLE_HEADER[4:-2])
+    return Table("tab:robust-accuracy", caption, TABLE_HEADER, [rows], TABLE_HEADER[4:-2])
 
 
 ROBUST_ACCURACY = Target(
-    recipes=(
-        *(
-            row_recipe(row["model"], "raw")
-            for row in printed_rows("tab:accuracy")
-            if row["input"] == "raw"
-        ),
-        row_recipe(*LARGE),
-    ),
+    recipes=(*(name for name in ACCURACY.recipes if name.endswith("-raw")), row_recipe(*LARGE)),
     searches=False,
     write=robust_accuracy,
 )

@@ -1,7 +1,6 @@
 """The LB/MAP tables: how tight certificates are, for the run folders at hand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from unitmargin.certificates.tightness import Search, box_name, tightness
@@ -25,35 +24,16 @@ UNITS = (
     "run may differ from the paper's in loss, epochs and parametrisation: see the table of runs."
 )
 
-HEADER = (
-    "Model",
-    "Input",
-    "Box",
-    "Paper LB/MAP",
-    "Paper #N",
-    "Our LB/MAP",
-    "Our #N",
-    "Smallest",
-    "Run",
-    "Budget",
-    "Seed",
-    "Samples",
-    "Solver",
-    "Hardware",
-)
-NUMERIC = ("Paper LB/MAP", "Paper #N", "Our LB/MAP", "Our #N", "Smallest", "Samples")
+FIGURES = ("Paper LB/MAP", "Paper #N", "Our LB/MAP", "Our #N", "Smallest")
+CONDITIONS = ("Run", "Budget", "Seed", "Samples", "Solver", "Hardware")
+HEADER = ("Model", "Input", "Box", *FIGURES, *CONDITIONS)
+NUMERIC = (*FIGURES, "Samples")
 
 PaperRow = tuple[str, str, bool]
 """Model, input and box, as the paper's tables name a row."""
 
-
-@dataclass(frozen=True)
-class Measurement:
-    """One search of one run: the paper's row it belongs to, if any, and our cells beside it."""
-
-    row: PaperRow | None
-    name: Row
-    cells: Row
+Measured = tuple[PaperRow | None, Row, Row]
+"""One search of one run: the paper's row it belongs to, if any; its name, and our cells."""
 
 
 def tightness_tables(runs: Sequence[RunFolder]) -> list[Table]:
@@ -65,38 +45,32 @@ def tightness_tables(runs: Sequence[RunFolder]) -> list[Table]:
     measured = [measure(run, search) for run in runs for search in run.searches()]
     tables = [paper_table(label, measured) for label in CAPTIONS]
     known = {_key(row) for label in CAPTIONS for row in printed_rows(label)}
-    other = tuple(
-        (*entry.name, NOTHING, NOTHING, *entry.cells)
-        for entry in measured
-        if entry.row not in known
-    )
+    other = [(*name, NOTHING, NOTHING, *cells) for row, name, cells in measured if row not in known]
     if other:
         caption = "LB/MAP of runs that are not rows of the paper's tables." + UNITS
-        tables.append(Table("tab:other-runs", caption, HEADER, (other,), NUMERIC))
+        tables.append(Table("tab:other-runs", caption, HEADER, [other], NUMERIC))
     return [*tables, *run_table(runs)]
 
 
-def paper_table(label: str, measured: Sequence[Measurement]) -> Table:
+def paper_table(label: str, measured: Sequence[Measured]) -> Table:
     """One of the paper's tables with our measurements; as in the paper, first with box."""
     groups: dict[bool, list[Row]] = {True: [], False: []}
     blank = ("",) * (len(HEADER) - 6)
     for printed in printed_rows(label):
         name = (printed["model"], printed["input"], "yes" if printed["box"] else "no")
         paper = (f"{printed['mean']:.2f} ± {printed['spread']:.3f}", str(printed["samples"]))
-        ours = [entry.cells for entry in measured if entry.row == _key(printed)]
+        ours = [cells for row, _, cells in measured if row == _key(printed)]
         for cells in ours or [(NOT_RUN, *blank)]:
             groups[printed["box"]].append((*name, *paper, *cells))
-    rows = tuple(tuple(group) for group in groups.values())
-    return Table(label, CAPTIONS[label] + UNITS, HEADER, rows, NUMERIC)
+    return Table(label, CAPTIONS[label] + UNITS, HEADER, list(groups.values()), NUMERIC)
 
 
-def measure(run: RunFolder, search: Search) -> Measurement:
+def measure(run: RunFolder, search: Search) -> Measured:
     """The figures of one search of a run."""
     recipe, figures = run.recipe(), tightness(search)
-    model, where = paper_name(recipe), paper_input(recipe)
-    mean = f"{figures.mean:.3f} ± {figures.spread:.3f}" if figures.n else NOTHING
+    model, where, side = paper_name(recipe), paper_input(recipe), paper_side(recipe)
     cells = (
-        mean,
+        f"{figures.mean:.3f} ± {figures.spread:.3f}" if figures.n else NOTHING,
         f"{figures.n} of {figures.right}",
         f"{figures.smallest:.3f}" if figures.n else NOTHING,
         run.path.name,
@@ -108,12 +82,11 @@ def measure(run: RunFolder, search: Search) -> Measurement:
     )
     name = (
         model or f"{recipe.model.name} on {recipe.data.name}",
-        where if paper_side(recipe) == PAPER_SIDE else f"{where}, side {paper_side(recipe)}",
+        where if side == PAPER_SIDE else f"{where}, side {side}",
         "no" if search.box is None else f"yes, {box_name(search.box)}",
     )
-    if model is None or paper_side(recipe) != PAPER_SIDE:
-        return Measurement(None, name, cells)
-    return Measurement((model, where, search.box is not None), name, cells)
+    row = (model, where, search.box is not None) if model and side == PAPER_SIDE else None
+    return row, name, cells
 
 
 def _key(printed: dict[str, Any]) -> PaperRow:

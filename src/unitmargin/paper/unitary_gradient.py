@@ -41,7 +41,7 @@ def unitary_gradient(runs: Sequence[RunFolder]) -> Output:
         for head in UPD_HEADS
         for dtype in (torch.float32, torch.float64)
     }
-    rows = tuple(
+    rows = [
         (
             head,
             str(dtype).removeprefix("torch."),
@@ -50,8 +50,8 @@ def unitary_gradient(runs: Sequence[RunFolder]) -> Output:
             f"{float((values - 1.0).mean()):+.1e}",
         )
         for (head, dtype), values in norms.items()
-    )
-    table = Table("tab:unitary-gradient", CAPTION, TABLE_HEADER, (rows,), TABLE_HEADER[2:])
+    ]
+    table = Table("tab:unitary-gradient", CAPTION, TABLE_HEADER, [rows], TABLE_HEADER[2:])
     drawn = {head: norms[head, torch.float32] for head in UPD_HEADS}
     return Output([table], {"distplot-unitary-grad": (norm_figure(drawn), CAPTION)})
 

@@ -1,5 +1,6 @@
 """The figure of pair distances of UPD matrices: L-BFGS after 2, 3 and 4 steps, and closed forms."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -12,9 +13,9 @@ from unitmargin.auditing.gradients import pair_distances
 from unitmargin.heads import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead
 from unitmargin.heads.upd import psi
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.layout import Table
+from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.target import Output, Target
-from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label
+from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label, legend
 from unitmargin.runs.folder import RunFolder
 
 CLASSES = (10, 43, 100)
@@ -35,8 +36,8 @@ DASHES = ("-", "--", ":")
 """Many of the curves coincide."""
 
 TABLE_HEADER = ("Classes", "Weight", "Largest error", "Median error", "Paper")
-PRINTED = {(10, 3): "1e-5"}
-"""Largest error that the paper states, by classes and steps."""
+PRINTED = {(10, "L-BFGS, 3 steps"): "1e-5", (10, "listing, 3 steps"): "1e-5"}
+"""Largest error that the paper states, by classes and weight."""
 
 CAPTION = (
     "Errors | ||W_i - W_j|| - 1 | of all pairs of rows of W = UPD(U), for 10 random matrices U of "
@@ -73,16 +74,13 @@ def ours(start: Float[Tensor, "c m"], head: Callable[[int, int], UPDHead]) -> Te
 
 def weights() -> dict[str, Callable[[Tensor], Tensor]]:
     """The ways from U to W that are compared, by name."""
-    unrolled = {
-        f"L-BFGS, {steps} steps": partial(ours, head=partial(LbfgsUPD, steps=steps))
-        for steps in STEPS
+    unrolled = {f"L-BFGS, {steps} steps": partial(LbfgsUPD, steps=steps) for steps in STEPS}
+    closed = {"simplex (closed form)": SimplexUPD, "bounded (closed form)": BoundedUPD}
+    return {
+        **{name: partial(ours, head=head) for name, head in unrolled.items()},
+        **{f"listing, {steps} steps": partial(listing, steps=steps) for steps in STEPS},
+        **{name: partial(ours, head=head) for name, head in closed.items()},
     }
-    in_place = {f"listing, {steps} steps": partial(listing, steps=steps) for steps in STEPS}
-    closed = {
-        "simplex (closed form)": partial(ours, head=SimplexUPD),
-        "bounded (closed form)": partial(ours, head=BoundedUPD),
-    }
-    return {**unrolled, **in_place, **closed}
 
 
 def pair_errors(classes: int, weight: Callable[[Tensor], Tensor]) -> Float[Tensor, " pairs"]:
@@ -103,16 +101,11 @@ def upd(runs: Sequence[RunFolder]) -> Output:
         for classes in CLASSES
         for name, weight in weights().items()
     }
-    groups = []
-    for classes in CLASSES:
-        rows = []
-        for name in weights():
-            found = errors[classes, name]
-            printed = [e for (c, s), e in PRINTED.items() if c == classes and f"{s} steps" in name]
-            figures = (f"{float(found.max()):.1e}", f"{float(found.median()):.1e}")
-            rows.append((str(classes), name, *figures, printed[0] if printed else ""))
-        groups.append(tuple(rows))
-    table = Table("tab:upd", CAPTION, TABLE_HEADER, tuple(groups), TABLE_HEADER[2:])
+    groups: dict[int, list[Row]] = defaultdict(list)
+    for (classes, name), found in errors.items():
+        figures = (f"{float(found.max()):.1e}", f"{float(found.median()):.1e}")
+        groups[classes].append((str(classes), name, *figures, PRINTED.get((classes, name), "")))
+    table = Table("tab:upd", CAPTION, TABLE_HEADER, list(groups.values()), TABLE_HEADER[2:])
     return Output([table], {"distplot-upd": (error_figure(errors), CAPTION)})
 
 
@@ -129,7 +122,7 @@ def error_figure(errors: dict[tuple[int, str], Float[Tensor, " pairs"]]) -> Figu
         panel.set_title(f"C = {classes}", color=INK, fontsize=TEXT_SIZE)
         panel.set_yticks([])
         label(panel, "log10 of the error of a pair distance")
-    axes[0].legend(frameon=False, labelcolor=INK, fontsize=TEXT_SIZE - 4)
+    legend(axes[0], TEXT_SIZE - 4)
     return figure
 
 

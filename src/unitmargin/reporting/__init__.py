@@ -1,6 +1,6 @@
-"""The report's parts: evidence read from a run folder, numbers, words, figures and pages."""
+"""The report's parts: what a run folder holds, numbers, words, figures and pages."""
 
 __all__ = [
-    "distance_figures", "distances", "drawing", "evidence", "figures", "gallery", "plane",
+    "distances", "drawing", "figures", "gallery", "plane",
     "summary", "wording",
 ]  # fmt: skip

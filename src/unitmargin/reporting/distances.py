@@ -1,13 +1,10 @@
-"""Certificates against found distances: the numbers and words of that section of a report."""
+"""Certificates against found distances: the numbers of that section of a report."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.tightness import Box, Search, box_name, closest_found, describe
-from unitmargin.reporting.wording import count, epsilon_name, fixed, percent
-
-NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def closest_by_box(searches: Sequence[Search]) -> list[Search]:
@@ -46,51 +43,9 @@ def false_positives(search: Search, epsilon: float) -> dict[str, Any]:
     positive = radius <= epsilon
     true = int((positive & (distance <= epsilon)).sum())
     false = int(positive.sum()) - true
-    precision = true / (true + false) if true + false else None
     return {
         "epsilon": epsilon,
         "true_positives": true,
         "false_positives": false,
-        "precision": precision,
+        "precision": true / (true + false) if true + false else None,
     }
-
-
-def solver_rows(run: dict[str, Any]) -> list[dict[str, str]]:
-    """The table of solvers, as text."""
-    return [
-        {
-            "solver": row["solver"].replace("_", " "),
-            "settings": row["settings"],
-            "box": row["box"].replace(" ", NO_BREAK),
-            "ratio": spread_words(row["mean"], row["spread"]),
-            "smallest": fixed(row["smallest"]),
-            "n": f"{count(row['n'])} of {count(row['right'])}",
-            "radius": fixed(row["mean_radius"]),
-            "distance": fixed(row["mean_distance"]),
-            "calls": "none" if row["n_backward"] is None else f"{row['n_backward']:.4g}",
-        }
-        for row in run["solvers"]
-    ]
-
-
-def spread_words(mean: float | None, spread: float | None) -> str:
-    """A mean with its standard deviation.
-
-    >>> spread_words(0.9529, 0.0561)
-    '0.953 ± 0.056'
-    """
-    return "none" if mean is None or spread is None else f"{mean:.3f} ± {spread:.3f}"
-
-
-def false_positive_rows(run: dict[str, Any]) -> list[dict[str, str]]:
-    """The false-positive analysis, as text."""
-    return [
-        {
-            "box": row["box"],
-            "epsilon": epsilon_name(row["epsilon"]),
-            "true": count(row["true_positives"]),
-            "false": count(row["false_positives"]),
-            "precision": "none" if row["precision"] is None else percent(row["precision"]),
-        }
-        for row in run["false_positives"]
-    ]

@@ -1,35 +1,48 @@
-"""The figures of a report: curves of a run and histograms of its promises, each as one SVG."""
+"""The figures of a report, each as one SVG: curves of a run, histograms of its promises, and
+certificates against found distances."""
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from unitmargin.certificates.accuracy import certified_accuracies
+from unitmargin.certificates.tightness import Search, box_name, tightness
+from unitmargin.reporting.distances import closest_by_box
 from unitmargin.reporting.drawing import (
+    BINS,
+    BOXED,
     INK,
     MUTED,
     RIGHT,
     TEXT_SIZE,
     WRONG,
     canvas,
+    histogram,
     label,
+    legend,
     percent_axis,
     to_svg,
     whole_ticks,
 )
+from unitmargin.reporting.wording import epsilon_name, spread
 from unitmargin.training.train import EpochRecord
 
 CURVE_POINTS = 400
 """Radii at which the certified-accuracy curve is evaluated: finer than a pixel of the figure."""
 
-BINS = 40
-
 MANY_EPOCHS = 40
 """Above this, a curve is dense enough to be read without a dot an epoch."""
+
+NARROWEST = 0.02
+"""Least width of the ratio axis: an exact network has every ratio at 1."""
+
+BAR_WIDTH = 0.36
 
 EXACT = -17
 """Power of ten that stands for "no deviation at all": below one float64 ulp of 1."""
@@ -87,7 +100,7 @@ def accuracy_curve(history: Sequence[EpochRecord], epsilon: str) -> str:
     _epoch_axis(axes, epochs)
     percent_axis(axes)
     label(axes, "epoch", "test accuracy")
-    axes.legend(loc="lower right", frameon=False, labelcolor=INK, fontsize=TEXT_SIZE)
+    legend(axes, loc="lower right")
     text = (
         f"Test accuracy by epoch; after the last one {clean[-1]:.1%} clean and "
         f"{certified[-1]:.1%} certified at {epsilon}."
@@ -126,18 +139,90 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
     counts = []
     for axes, (mask, colour, name) in zip(panels, parts, strict=True):
         chosen = margins[mask].double()
-        axes.hist(chosen.numpy(), bins=BINS, range=(0.0, end), color=colour, rwidth=0.9)
-        axes.set_xlim(0.0, end)
-        axes.set_ylim(bottom=0.0, top=None if len(chosen) else 1.0)
-        whole_ticks(axes.yaxis, most=4)
+        histogram(axes, chosen, (0.0, end), colour)
         median = f", median {float(chosen.median()):.3g}" if len(chosen) else ""
         counts.append(f"{len(chosen)} {name} predictions{median}")
-        axes.set_title(
-            f"{len(chosen):,} {name}", color=colour, fontsize=TEXT_SIZE, loc="right", pad=2
-        )
+        title = f"{len(chosen):,} {name}"
+        axes.set_title(title, color=colour, fontsize=TEXT_SIZE, loc="right", pad=2)
     label(panels[0], y="samples")
     label(panels[1], "margin of the predicted class", "samples")
     return to_svg(figure, "margins", f"Histograms of the margin: {'; '.join(counts)}.")
+
+
+def radius_scatter(searches: Sequence[Search]) -> str:
+    """Certified radius against the distance of the closest point found, one dot a sample."""
+    figure, (axes,) = canvas()
+    groups = [(search, search.distance[search.found]) for search in closest_by_box(searches)]
+    farthest = [float(distance.max()) for _, distance in groups if len(distance)]
+    end = 1.05 * max(farthest, default=0.0) or 1.0
+    axes.plot([0.0, end], [0.0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    counts = []
+    for search, distance in groups:
+        points = search.radius[search.found].numpy(), distance.numpy()
+        name, colour = _style(box_name(search.box))
+        axes.scatter(*points, s=10, alpha=0.6, linewidth=0, color=colour, label=name)
+        counts.append(f"{name}, {len(distance)} samples")
+    axes.set_xlim(0.0, end)
+    axes.set_ylim(0.0, end)
+    label(axes, "certified radius", "closest adversarial point")
+    legend(axes, loc="upper left", handletextpad=0.1)
+    text = (
+        "Certified radius against the distance of the closest adversarial point, which is never "
+        f"below it on a sound certificate: {'; '.join(counts)}."
+    )
+    return to_svg(figure, "radius-scatter", text)
+
+
+def ratio_histogram(searches: Sequence[Search]) -> str:
+    """Histograms of certified radius / distance, one panel a box."""
+    groups = closest_by_box(searches)
+    ratios = [(search.radius / search.distance)[search.found] for search in groups]
+    smallest = min([float(ratio.min()) for ratio in ratios if len(ratio)], default=1.0)
+    start = max(0.0, min(smallest, 1.0 - NARROWEST))
+    end = max([1.0, *(float(ratio.max()) for ratio in ratios if len(ratio))])
+    figure, panels = canvas(rows=len(groups))
+    described = []
+    for axes, search, ratio in zip(panels, groups, ratios, strict=True):
+        (name, colour), figures = _style(box_name(search.box)), tightness(search)
+        mean = spread(figures.mean, figures.spread) if figures.n else "no sample"
+        histogram(axes, ratio, (start, end), colour)
+        axes.set_title(f"{name}: {mean}", color=colour, fontsize=TEXT_SIZE, loc="left", pad=4)
+        label(axes, y="samples")
+        described.append(f"{name} {mean} over {figures.n} samples")
+    label(panels[-1], "certified radius / distance", "samples")
+    text = f"Histograms of certified radius / distance: {'; '.join(described)}."
+    return to_svg(figure, "ratio-histogram", text)
+
+
+def false_positive_bars(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The ratio r of the false-positive analysis, one bar a radius and box.
+
+    Args:
+        rows: box, epsilon and precision, by box and then by epsilon.
+    """
+    boxes = list(dict.fromkeys(row["box"] for row in rows))
+    epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
+    figure, (axes,) = canvas()
+    places = np.arange(len(epsilons))
+    described = []
+    for number, box in enumerate(boxes):
+        shares = [row["precision"] for row in rows if row["box"] == box]
+        heights = [0.0 if share is None else share for share in shares]
+        shift = (number - 0.5 * (len(boxes) - 1)) * BAR_WIDTH
+        name, colour = _style(box)
+        axes.bar(places + shift, heights, 0.92 * BAR_WIDTH, color=colour, label=name)
+        for place, share in zip(places, shares, strict=True):
+            if share is None:
+                axes.text(place + shift, 0.02, "–", ha="center", color=MUTED, fontsize=TEXT_SIZE)
+        shown = ["no sample" if share is None else f"{share:.1%}" for share in shares]
+        pairs = zip(shown, epsilons, strict=True)
+        described.append(f"{name} " + ", ".join(f"{a} at {epsilon_name(b)}" for a, b in pairs))
+    axes.set_xticks(places, [epsilon_name(epsilon) for epsilon in epsilons])
+    axes.set_ylim(0.0, 1.0)
+    percent_axis(axes)
+    label(axes, "radius ε", "r = TP / (TP + FP)")
+    legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(boxes))
+    return to_svg(figure, "false-positives", f"False-positive analysis: {'; '.join(described)}.")
 
 
 def _epoch_axis(axes: Axes, epochs: Sequence[int]) -> None:
@@ -147,3 +232,8 @@ def _epoch_axis(axes: Axes, epochs: Sequence[int]) -> None:
 
 def _marker(epochs: Sequence[int]) -> str | None:
     return "o" if len(epochs) <= MANY_EPOCHS else None
+
+
+def _style(box: str) -> tuple[str, str]:
+    """Name and colour of what was searched in a box."""
+    return ("without box", RIGHT) if box == box_name(None) else (f"in {box}", BOXED)

@@ -1,6 +1,7 @@
 """The figure of a classifier of the plane: decision regions, certified discs, closest points."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from matplotlib.axes import Axes
@@ -9,7 +10,7 @@ from matplotlib.patches import Circle
 
 from unitmargin.certificates.exhibits import Exhibit
 from unitmargin.certificates.plane import Plane
-from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, WRONG, canvas, label, to_svg
+from unitmargin.reporting.drawing import CLASS_COLOURS, INK, WRONG, canvas, label, legend, to_svg
 
 WIDTH = 760.0
 FLATTEST = 0.4
@@ -71,16 +72,8 @@ def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=_colour(index), label=name)
         for index, name in enumerate(classes[: len(CLASS_COLOURS)])
     ]
-    key = axes.legend(
-        handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=len(handles),
-        frameon=False,
-        labelcolor=INK,
-        fontsize=TEXT_SIZE,
-        handletextpad=0.2,
-    )
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    key = legend(axes, handles=handles, ncols=len(handles), handletextpad=0.2, **place)
     for text in key.get_texts():
         text.set_parse_math(False)
 

@@ -1,29 +1,67 @@
-"""The summary of a run: every number of its report, as one table of JSON values."""
+"""A finished run: what its folder holds, and every number of its report as JSON values."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.exhibits import Exhibit, is_image
+from unitmargin.certificates.exhibits import is_image
+from unitmargin.certificates.tightness import Search
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting.distances import summarize_searches
-from unitmargin.reporting.evidence import Evidence
-from unitmargin.runs.measurements import PICTURES
+from unitmargin.runs.certificates import Certificates
+from unitmargin.runs.findings import Findings
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.measurements import PICTURES, Measurements
+from unitmargin.runs.recipe import Recipe
+from unitmargin.training.train import EpochRecord
 
-PIXELS = "pixels in [0, 1]"
-OWN_UNITS = "the data's own units"
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What every file of a verified run folder holds."""
+
+    recipe: Recipe
+    history: tuple[EpochRecord, ...]
+    frozen: FrozenNetwork
+    certificates: Certificates
+    findings: Findings
+    searches: list[Search]
+    measurements: Measurements
+
+
+def read_evidence(folder: RunFolder) -> Evidence:
+    """Read a run folder after ``verify``.
+
+    Raises:
+        RunError: a file is missing, damaged or does not fit the others; the message names the
+            command.
+    """
+    return Evidence(
+        folder.recipe(),
+        folder.history(),
+        folder.frozen(),
+        folder.certificates(),
+        folder.findings(),
+        folder.searches(),
+        folder.measurements(),
+    )
 
 
 def summarize(evidence: Evidence) -> dict[str, Any]:
     """Every number that the report shows; values that are not finite are None."""
-    findings = evidence.findings
+    findings, measurements = evidence.findings, evidence.measurements
+    skipped = {row.name for row in findings.checks if row.skipped}
     return {
         **_identity(evidence),
-        **_accuracy(evidence),
-        "signed_distance": evidence.signed_distance,
+        **_accuracy(evidence.certificates),
+        # Unit gradients were promised, and so measured.
+        "signed_distance": "unit_gradient" not in skipped,
         "unit_gradient_error": findings.value("unit_gradient"),
         "upd_error": findings.value("upd"),
         "orthogonality_error": findings.value("orthogonality"),
-        **_closed_form(evidence),
+        "attacked_samples": measurements.reach.samples,
+        "flipped_share": measurements.reach.flipped_share,
+        "median_distance_ratio": measurements.reach.median_ratio,
         **summarize_searches(evidence.searches),
         **_training(evidence),
         "verified_samples": findings.samples,
@@ -31,15 +69,20 @@ def summarize(evidence: Evidence) -> dict[str, Any]:
         "checks": [row.model_dump() for row in findings.checks],
         "layers": [
             {"kind": kind, "smallest": low, "largest": high}
-            for kind, low, high in evidence.measurements.layers
+            for kind, low, high in measurements.layers
         ],
-        "gallery": [_row(exhibit) for exhibit in evidence.measurements.exhibits],
+        "gallery": [
+            exhibit.model_dump(exclude=PICTURES | {"other"}) | {"adversarial": exhibit.other}
+            for exhibit in measurements.exhibits
+        ],
         "history": [asdict(record) for record in evidence.history],
     }
 
 
 def _identity(evidence: Evidence) -> dict[str, Any]:
     frozen, recipe = evidence.frozen, evidence.recipe
+    low, high = evidence.measurements.input_range
+    pixels = is_image(frozen.in_shape) and low >= 0.0 and high <= 1.0
     return {
         "name": recipe.name,
         "model": recipe.model.name,
@@ -48,21 +91,14 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
         "class_names": list(frozen.classes),
         "samples": len(evidence.certificates),
         "in_shape": list(frozen.in_shape),
-        "input_space": _input_space(evidence),
+        "input_space": "pixels in [0, 1]" if pixels else "the data's own units",
         "input_scale": frozen.input_scale,
         "dtype": recipe.dtype,
         "parameters": sum(tensor.numel() for tensor in frozen.state_dict().values()),
     }
 
 
-def _input_space(evidence: Evidence) -> str:
-    low, high = evidence.measurements.input_range
-    pixels = is_image(evidence.frozen.in_shape) and low >= 0.0 and high <= 1.0
-    return PIXELS if pixels else OWN_UNITS
-
-
-def _accuracy(evidence: Evidence) -> dict[str, Any]:
-    certificates = evidence.certificates
+def _accuracy(certificates: Certificates) -> dict[str, Any]:
     radii = certificates.radius[certificates.right]
     return {
         "clean_accuracy": float(certificates.right.double().mean()),
@@ -75,15 +111,6 @@ def _accuracy(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _closed_form(evidence: Evidence) -> dict[str, Any]:
-    reach = evidence.measurements.reach
-    return {
-        "attacked_samples": reach.samples,
-        "flipped_share": reach.flipped_share,
-        "median_distance_ratio": reach.median_ratio,
-    }
-
-
 def _training(evidence: Evidence) -> dict[str, Any]:
     seconds = [record.seconds for record in evidence.history]
     return {
@@ -92,9 +119,3 @@ def _training(evidence: Evidence) -> dict[str, Any]:
         "seconds_total": sum(seconds),
         **{name: evidence.frozen.facts.get(name, "") for name in ("hardware", "torch", "commit")},
     }
-
-
-def _row(exhibit: Exhibit) -> dict[str, Any]:
-    row = exhibit.model_dump(exclude=PICTURES)
-    beyond = row.pop("other")
-    return row | {"adversarial": beyond}

@@ -11,6 +11,8 @@ from markupsafe import Markup, escape
 EPSILON_NAMES = {36 / 255: "36/255", 72 / 255: "72/255", 108 / 255: "108/255"}
 """Radii that the field writes as fractions."""
 
+CLOSED_FORM, SOLVERS = "closed_form_outside_radius", "solvers_outside_radius"
+
 CHECKS = {
     "orthogonality": ("Every singular value of every layer is 1", "≤"),
     "upd": ("The head's rows are 1 apart, pair by pair", "≤"),
@@ -18,64 +20,59 @@ CHECKS = {
     "orthonormal_head": ("The head's rows are orthonormal", "≤"),
     "unit_rows": ("The head's rows have norm 1", "≤"),
     "lipschitz": ("No layer that only promises to be 1-Lipschitz has a norm above 1", "≤"),
-    "closed_form_outside_radius": (
-        "Every closed-form adversarial point lies outside its radius (ratio)",
-        "≥",
-    ),
-    "solvers_outside_radius": (
-        "Every adversarial point of a solver lies outside its radius (ratio)",
-        "≥",
-    ),
+    CLOSED_FORM: ("Every closed-form adversarial point lies outside its radius (ratio)", "≥"),
+    SOLVERS: ("Every adversarial point of a solver lies outside its radius (ratio)", "≥"),
     "stored_certificates": ("Certificates computed again agree with the stored ones", "≤"),
 }
 """Title and direction of the known checks; another one is shown under its own name."""
 
 PROMISES = (
     (
-        "ratio",
         "Certificate",
         "No input closer to a sample than its certified radius has another label.",
         "Smallest distance / radius of an adversarial point",
+        CLOSED_FORM,
     ),
     (
-        "unit_gradient",
         "Unitary gradient",
         "Between any two classes, the difference of the logits has a gradient of norm one almost "
         "everywhere, so that a margin can be read as a distance.",
         "Largest deviation",
+        "unit_gradient",
     ),
     (
-        "upd",
         "Unitary pair difference",
         "The rows of the output layer are all exactly one apart, so that one scale serves every "
         "pair of classes.",
         "Largest deviation",
+        "upd",
     ),
     (
-        "orthogonality",
         "Orthogonal layers",
         "No layer stretches or shrinks a gradient: every singular value is one.",
         "Largest deviation",
+        "orthogonality",
     ),
 )
-"""Key, title, sentence, and what is measured."""
+"""Title, sentence, what is measured, and by which check."""
 
-LOWER_BOUND = (
-    "Lower bounds",
-    "This network is 1-Lipschitz and not a signed distance classifier: gradients may shrink on "
-    "their way, so a certified radius is a lower bound of the distance and no more.",
-    "Smallest distance / radius of a point that a solver found",
+LOWER_BOUNDS = (
+    (
+        "Lower bounds",
+        "This network is 1-Lipschitz and not a signed distance classifier: gradients may shrink on "
+        "their way, so a certified radius is a lower bound of the distance and no more.",
+        "Smallest distance / radius of a point that a solver found",
+        SOLVERS,
+    ),
+    (
+        "Orthogonal layers",
+        "No layer stretches a gradient: every singular value is one, of layers that grow for "
+        "distances alone; residuals combine two paths with weights that add up to one.",
+        "Largest deviation",
+        "orthogonality",
+    ),
 )
-"""The promise of a network in place of unit gradients, and what is measured."""
-
-ISOMETRIES = (
-    "No layer stretches a gradient: every singular value is one, of layers that grow for distances "
-    "alone; residuals combine two paths with weights that add up to one."
-)
-"""What orthogonal layers promise where some grow or stand inside a residual."""
-
-CLOSED_FORM, SOLVERS = "closed_form_outside_radius", "solvers_outside_radius"
-NOTHING = "none"
+"""The promises of a network without unit gradients."""
 
 SMALLEST_FIXED = 1e-3
 """Below this, three decimals show at most one digit."""
@@ -83,16 +80,17 @@ SMALLEST_FIXED = 1e-3
 NEAR_ONE = 1e-3
 """A number closer to 1 is written as its deviation, which is what a promise is about."""
 
+NO_NUMBER = "none"
 DIGITS, POWERS = "−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
-def percent(share: float) -> str:
+def percent(share: float | None) -> str:
     """A share as a percentage with two decimals.
 
-    >>> percent(0.97214)
-    '97.21%'
+    >>> percent(0.97214), percent(None)
+    ('97.21%', 'none')
     """
-    return f"{share:.2%}"
+    return NO_NUMBER if share is None else f"{share:.2%}"
 
 
 def fixed(value: float | None) -> str:
@@ -102,6 +100,33 @@ def fixed(value: float | None) -> str:
     ('0.648', '4.0 × 10⁻⁵', 'none')
     """
     return scientific(value) if value is None or abs(value) < SMALLEST_FIXED else f"{value:.3f}"
+
+
+def spread(mean: float | None, deviation: float | None) -> str:
+    """A mean with its standard deviation.
+
+    >>> spread(0.9529, 0.0561)
+    '0.953 ± 0.056'
+    """
+    return NO_NUMBER if mean is None or deviation is None else f"{mean:.3f} ± {deviation:.3f}"
+
+
+def singular_value(value: float) -> str:
+    """Nine decimals: float32 weights deviate in the eighth.
+
+    >>> singular_value(1.0), singular_value(0.99999994)
+    ('1', '0.999999940')
+    """
+    return "1" if value == 1.0 else f"{value:.9f}"
+
+
+def calls(mean: float | None) -> str:
+    """A mean number of passes.
+
+    >>> calls(31.25), calls(None)
+    ('31.25', 'none')
+    """
+    return NO_NUMBER if mean is None else f"{mean:.4g}"
 
 
 def count(number: int) -> str:
@@ -140,7 +165,7 @@ def scientific(value: float | None) -> str:
     ('3.9 × 10⁻⁸', '1 + 1.0 × 10⁻⁷', '0.25')
     """
     if value is None:
-        return NOTHING
+        return NO_NUMBER
     if 0.0 < abs(value - 1.0) < NEAR_ONE:
         return f"1 {'+' if value > 1.0 else '−'} {scientific(abs(value - 1.0))}"
     if value == 0.0 or 1e-2 <= abs(value) < 1e4:
@@ -177,65 +202,36 @@ def epsilon_name(epsilon: float) -> str:
     return EPSILON_NAMES.get(epsilon, f"{epsilon:g}")
 
 
-def tiles(run: dict[str, Any], headline: float) -> list[dict[str, str]]:
+def tiles(run: dict[str, Any], headline: float) -> list[tuple[str, str, str]]:
     """The headline numbers: name, value and a note on each."""
     certified = run["certified_accuracy"]
     radius, mean = fixed(run["median_certified_radius"]), fixed(run["mean_certified_radius"])
+    if run["signed_distance"]:
+        error = scientific(run["unit_gradient_error"])
+        gradient = ("Unit-gradient error", error, "largest deviation from norm 1")
+    else:
+        gradient = ("Certificates", "lower bounds", "not a signed distance classifier")
     return [
-        _tile("Clean accuracy", f"{run['clean_accuracy']:.1%}", "of all test samples"),
-        _tile(
+        ("Clean accuracy", f"{run['clean_accuracy']:.1%}", "of all test samples"),
+        (
             f"Certified at {epsilon_name(headline)}",
             f"{certified[str(headline)]:.1%}",
             f"right, and constant within ε = {headline:.4f}",
         ),
-        _tile(
-            "Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"
-        ),
-        _tile("Median certified radius", radius, f"of the right predictions; mean {mean}"),
-        _tile(*_gradient_tile(run)),
-        _tile("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),
+        ("Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"),
+        ("Median certified radius", radius, f"of the right predictions; mean {mean}"),
+        gradient,
+        ("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),
     ]
 
 
-def _gradient_tile(run: dict[str, Any]) -> tuple[str, str, str]:
-    if not run["signed_distance"]:
-        return "Certificates", "lower bounds", "not a signed distance classifier"
-    error = scientific(run["unit_gradient_error"])
-    return "Unit-gradient error", error, "largest deviation from norm 1"
-
-
-def _tile(name: str, value: str, note: str) -> dict[str, str]:
-    return {"name": name, "value": value, "note": note}
-
-
-def promises(run: dict[str, Any]) -> list[dict[str, str]]:
+def promises(run: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """The promises: title, sentence, what was measured, and its value."""
     measured = {row["name"]: row["value"] for row in run["checks"]}
-    values = {
-        "ratio": measured.get(CLOSED_FORM),
-        "unit_gradient": run["unit_gradient_error"],
-        "upd": run["upd_error"],
-        "orthogonality": run["orthogonality_error"],
-    }
-    rows = [(title, sentence, measure, values[key]) for key, title, sentence, measure in PROMISES]
-    if not run["signed_distance"]:
-        bound, orthogonal = (*LOWER_BOUND, measured.get(SOLVERS)), rows[-1]
-        rows = [bound, (orthogonal[0], ISOMETRIES, *orthogonal[2:])]
+    made = PROMISES if run["signed_distance"] else LOWER_BOUNDS
     return [
-        {"title": title, "sentence": sentence, "measure": measure, "value": scientific(value)}
-        for title, sentence, measure, value in rows
-    ]
-
-
-def accuracy_rows(run: dict[str, Any]) -> list[dict[str, str]]:
-    """The certified-accuracy table: name and decimal value of the radius, and the share."""
-    return [
-        {
-            "name": epsilon_name(float(key)),
-            "decimal": f"{float(key):.4f}",
-            "percent": percent(share),
-        }
-        for key, share in run["certified_accuracy"].items()
+        (title, sentence, measure, scientific(measured.get(name)))
+        for title, sentence, measure, name in made
     ]
 
 
@@ -244,29 +240,15 @@ def check_rows(run: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for check in run["checks"]:
         title, sign = CHECKS.get(check["name"], (check["name"].replace("_", " "), ""))
-        skipped = check.get("skipped", "")
-        bound = "" if skipped else f"{sign} {scientific(check['bound'])}".strip()
-        result = "skipped" if skipped else "passed" if check["passed"] else "failed"
-        value = "" if skipped else scientific(check["value"])
-        words = {"title": title, "value": value, "bound": bound, "result": result}
-        rows.append(check | words | {"detail": check["detail"] or skipped})
+        if check["skipped"]:
+            words = {"value": "", "bound": "", "result": "skipped"}
+        else:
+            bound = f"{sign} {scientific(check['bound'])}".strip()
+            result = "passed" if check["passed"] else "failed"
+            words = {"value": scientific(check["value"]), "bound": bound, "result": result}
+        detail = check["detail"] or check["skipped"]
+        rows.append(check | words | {"title": title, "detail": detail})
     return rows
-
-
-def layer_rows(run: dict[str, Any]) -> list[dict[str, str]]:
-    """The layers, with nine decimals: float32 weights deviate in the eighth."""
-    return [
-        {
-            "kind": layer["kind"],
-            "smallest": _singular_value(layer["smallest"]),
-            "largest": _singular_value(layer["largest"]),
-        }
-        for layer in run["layers"]
-    ]
-
-
-def _singular_value(value: float) -> str:
-    return "1" if value == 1.0 else f"{value:.9f}"
 
 
 def tightness(run: dict[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """Certify: frozen network and test data to certificates.csv, one row a sample."""
 
-from typing import Any
-
 import torch
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
@@ -23,12 +21,11 @@ def certify_samples(
         certify(frozen, samples.batch(slice(start, start + CERTIFY_BATCH))[0], profile)
         for start in range(0, len(samples), CERTIFY_BATCH)
     ]
-    columns: dict[str, Any] = {
-        name: torch.cat([getattr(part, name) for part in parts])
+    predicted, runner_up, margin, radius = (
+        torch.cat([getattr(part, name) for part in parts])
         for name in ("label", "runner_up", "margin", "radius")
-    }
-    predicted = columns.pop("label")
-    return Certificates(samples.labels, predicted, **columns, profile=profile)
+    )
+    return Certificates(samples.labels, predicted, runner_up, margin, radius, profile)
 
 
 def certify_run(folder: RunFolder, inputs: bool = False) -> str:

@@ -17,18 +17,16 @@ def check_files(
     """
     table = certificates / "certificates.csv" if certificates.is_dir() else certificates
     folder = table.parent
-    files = {
-        "certify": table,
-        "certify ": table.with_suffix(".json"),
-        "freeze": model or folder / "model.safetensors",
-        "certify --inputs": inputs or folder / "inputs.safetensors",
-    }
-    for command, file in files.items():
+    files = (
+        (table, f"certify {folder}"),
+        (table.with_suffix(".json"), f"certify {folder}"),
+        (model or folder / "model.safetensors", f"freeze {folder}"),
+        (inputs or folder / "inputs.safetensors", f"certify {folder} --inputs"),
+    )
+    for file, command in files:
         if not file.is_file():
-            verb, *options = command.split()
-            words = " ".join((verb, str(folder), *options))
-            raise FileNotFoundError(f"{file} does not exist; run `unitmargin {words}` first")
-    verdicts, profile = check(*files.values())
+            raise FileNotFoundError(f"{file} does not exist; run `unitmargin {command}` first")
+    verdicts, profile = check(*(file for file, _ in files))
     written = folder / "checked.csv"
     write(verdicts, written)
     failed = [verdict for verdict in verdicts if verdict.reason]

@@ -34,7 +34,7 @@ class Budget:
         data: file or folder of the data set.
         epochs: instead of the recipe's.
         limit: at most this many training and test samples.
-        seeds: one training a seed and row.
+        seeds: so many trainings a row, with the seeds 0, 1, ...
         samples: how many test samples are attacked; by default as many as the recipe says, and
             of limited ones ``ATTACKED_SHARE``.
     """
@@ -42,24 +42,23 @@ class Budget:
     data: Path | None = None
     epochs: int | None = None
     limit: int | None = None
-    seeds: tuple[int, ...] = (0,)
+    seeds: int = 1
     samples: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError(f"seeds must be at least 1, got {self.seeds}; the paper has 4")
 
     def recipes(self, name: str) -> list[Recipe]:
         """The recipe of that name, changed, once a seed."""
         recipe = read_recipe(embedded_recipe(name))
-        samples = self._attacked(recipe)
+        samples = self.samples
+        if samples is None and self.limit is not None:
+            samples = min(recipe.verify_samples, math.ceil(ATTACKED_SHARE * self.limit))
         return [
             recipe.overridden(self.data, self.limit, self.epochs, seed, samples)
-            for seed in self.seeds
+            for seed in range(self.seeds)
         ]
-
-    def _attacked(self, recipe: Recipe) -> int:
-        if self.samples is not None:
-            return self.samples
-        if self.limit is None:
-            return recipe.verify_samples
-        return min(recipe.verify_samples, math.ceil(ATTACKED_SHARE * self.limit))
 
 
 def known_targets(target: str) -> dict[str, Target]:
@@ -100,7 +99,7 @@ def reproduce(
     folders = train_rows(targets, budget, out, device, minutes)
     if not leave_processes():
         return True
-    sound = evaluate_rows(targets, folders, solvers, budget.samples)
+    sound = evaluate_rows(targets, folders, solvers)
     print(write_outputs(target, folders, out))
     return sound
 
@@ -123,10 +122,7 @@ def train_rows(
 
 
 def evaluate_rows(
-    targets: Sequence[Target],
-    folders: Sequence[Path],
-    solvers: Sequence[str] = DEFAULT_SOLVERS,
-    samples: int | None = None,
+    targets: Sequence[Target], folders: Sequence[Path], solvers: Sequence[str] = DEFAULT_SOLVERS
 ) -> bool:
     """Certify what is not certified yet, attack what a target wants attacked.
 
@@ -144,7 +140,7 @@ def evaluate_rows(
             print(freeze_run(folder))
             print(certify_run(folder))
         if folder.recipe().name in attacked and not folder.solvers_file.is_file():
-            message, passed = verify_run(folder, solvers, samples)
+            message, passed = verify_run(folder, solvers)
             print(message)
             sound = passed and sound
     return sound
@@ -168,16 +164,13 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
         if not folder.recipe_file.is_file():
             raise RunError(f"{folder.path} is no run folder; run `unitmargin run RECIPE` first")
     for name, chosen in known_targets(target).items():
-        usable = [folder for folder in folders if _usable(folder, chosen, target)]
+        # Under "all", runs that were made for another target alone are left out.
+        free = target != ALL or not chosen.searches
+        usable = [folder for folder in folders if free or folder.solvers_file.is_file()]
         written = write_output(name, chosen.write(usable), out)
         counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
         lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")
     return "\n".join(lines)
-
-
-def _usable(folder: RunFolder, chosen: Target, target: str) -> bool:
-    """Under ``all``, runs that were made for another target alone are left out."""
-    return target != ALL or not chosen.searches or folder.solvers_file.is_file()
 
 
 def write_output(name: str, output: Output, out: Path) -> list[Path]:
@@ -196,10 +189,3 @@ def write_output(name: str, output: Output, out: Path) -> list[Path]:
     needs = "% Needs \\usepackage{booktabs,graphicx}.\n"
     write_text(latex, needs + "\n".join(to_latex(table) for table in output.tables))
     return [markdown, latex, *pictures]
-
-
-def seeds_of(count: int) -> tuple[int, ...]:
-    """The seeds 0, 1, ... of that many trainings."""
-    if count < 1:
-        raise ValueError(f"seeds must be at least 1, got {count}; the paper has 4")
-    return tuple(range(count))

@@ -63,8 +63,7 @@ def verify(
     Cost: C + 1 backward and about 75 float64 forward passes a sample.
     """
     inputs, _ = samples.batch(slice(0, len(samples)))
-    wide = frozen.in_float64()
-    figures = audit(wide, inputs.double())
+    figures = audit(frozen.in_float64(), inputs.double())
     findings = [
         at_most(GNP.finding, figures.orthogonality_error, GNP.tolerance),
         at_most(figures.head.finding, figures.head_error, figures.head.tolerance),
@@ -101,10 +100,8 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
     low, high = (float(end) / samples.scale for end in samples.inputs.aminmax())
     fits = low >= UNIT_BOX[0] and high <= UNIT_BOX[1]
     if choice == "only" and not fits:
-        raise ValueError(
-            f"box can be 'only' for inputs in [0, 1], got inputs from {low:g} to "
-            f"{high:g}; use 'off'"
-        )
+        span = f"from {low:g} to {high:g}"
+        raise ValueError(f"box can be 'only' for inputs in [0, 1], got inputs {span}; use 'off'")
     free: list[Box | None] = [] if choice == "only" else [None]
     return [*free, UNIT_BOX] if fits and choice != "off" else free
 
@@ -112,9 +109,8 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
 def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
     """The solvers with their options, each choice once, or an error that lists the known ones."""
     if not words:
-        raise ValueError(
-            f"solvers must be one or more of {', '.join(SOLVERS)}, got none; choose among them"
-        )
+        known = ", ".join(SOLVERS)
+        raise ValueError(f"solvers must be one or more of {known}, got none; choose among them")
     return tuple(dict.fromkeys(read_choice(word) for word in words))
 
 
