@@ -12,6 +12,7 @@ kernel that is larger than the map; nothing is trimmed.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -204,6 +205,7 @@ class KernelTransform(nn.Module):
 
     real: Tensor
     pairs: Tensor
+    __call__: Callable[..., Spectrum]
 
     def __init__(self, kernel_size: tuple[int, int], map_size: tuple[int, int]) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 """What all orthogonal circular convolutions share."""
 
+import copy
 from abc import abstractmethod
 
 import torch
@@ -8,7 +9,13 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.contract import TrainableLayer
-from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, from_complex
+from unitmargin.layers.fourier import (
+    CircularTransform,
+    KernelTransform,
+    Spectrum,
+    convolve,
+    from_complex,
+)
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 from unitmargin.layers.singular_values import spectrum_singular_values
 from unitmargin.orthogonal.polar import polish_either_way
@@ -71,6 +78,33 @@ class OrthogonalConv2d(TrainableLayer):
     def extra_repr(self) -> str:
         height, width = self.transform.map_size
         return f"{self.in_channels}, {self.out_channels}, map={height}x{width}"
+
+
+class KernelConv2d(OrthogonalConv2d):
+    """An orthogonal convolution whose blocks come from a kernel of ``kernel_size`` taps a side."""
+
+    raw: nn.Parameter
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        map_size: tuple[int, int],
+        bias: bool = True,
+    ) -> None:
+        super().__init__(in_channels, out_channels, map_size, bias)
+        self.kernel_size = kernel_size
+        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+        self.make_parameters()
+
+    @abstractmethod
+    def make_parameters(self) -> None:
+        """Draw the free tensor ``raw``, and the bias where it does not start at zero."""
+
+    def exact_spectrum(self, kernel: Float[Tensor, "out in k k"]) -> Spectrum:
+        """Spectrum of a kernel in float64."""
+        return copy.deepcopy(self.kernel_transform).double()(kernel)
 
 
 def polish_spectrum(spectrum: Spectrum) -> Spectrum:

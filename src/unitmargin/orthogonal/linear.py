@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.contract import TrainableLayer
-from unitmargin.layers.promises import GNP, Promise
+from unitmargin.layers.promises import GNP
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal.polar import polish
 
@@ -25,6 +25,7 @@ class OrthogonalLinear(TrainableLayer):
         ValueError: more outputs than inputs.
     """
 
+    promise = GNP
     exact_in_tf32 = False
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
@@ -33,10 +34,6 @@ class OrthogonalLinear(TrainableLayer):
         self.in_features, self.out_features = in_features, out_features
         self.raw = nn.Parameter(nn.init.orthogonal_(torch.empty(out_features, in_features)))
         self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
-
-    @property
-    def promise(self) -> Promise:
-        return GNP
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.weight())
@@ -65,6 +62,13 @@ class OrthogonalLinear(TrainableLayer):
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+def start_uniformly(bound: float, *parameters: nn.Parameter | None) -> None:
+    """Draw what there is of the parameters anew, uniform on +-bound."""
+    for parameter in parameters:
+        if parameter is not None:
+            nn.init.uniform_(parameter, -bound, bound)
 
 
 def require_no_growth(what: str, inputs: int, outputs: int) -> None:

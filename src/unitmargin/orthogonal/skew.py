@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.fourier import KernelTransform, Spectrum, from_complex, multiply
-from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.layers.fourier import Spectrum, from_complex, multiply
+from unitmargin.orthogonal.convolution import KernelConv2d, polish_spectrum
+from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
 from unitmargin.orthogonal.polar import polish_either_way
 
 TRAINING_DEGREE = 5
@@ -86,7 +86,7 @@ def scaled_skew_filter(
     return skew * (correction / torch.where(norm > 0.0, norm, 1.0))
 
 
-class SkewConv2d(OrthogonalConv2d):
+class SkewConv2d(KernelConv2d):
     r"""Skew orthogonal convolution: ``exp(S)`` on q = max(in, out) channels.
 
     Missing input channels are zeros, surplus output channels are dropped.
@@ -112,32 +112,21 @@ class SkewConv2d(OrthogonalConv2d):
     Source: Singla, Feizi, arXiv 2105.11417.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        map_size: tuple[int, int],
-        bias: bool = True,
-        power_steps: int = POWER_STEPS,
-    ) -> None:
-        if kernel_size % 2 == 0:
+    power_steps = POWER_STEPS
+
+    def make_parameters(self) -> None:
+        side, size = max(self.in_channels, self.out_channels), self.kernel_size
+        if size % 2 == 0:
             raise ValueError(
-                f"kernel_size of a skew convolution must be odd, got {kernel_size}; use "
-                f"{kernel_size + 1}, or BCOP for even kernels"
+                f"kernel_size of a skew convolution must be odd, got {size}; use {size + 1}, or "
+                "BCOP for even kernels"
             )
-        super().__init__(in_channels, out_channels, map_size, bias)
-        self.power_steps = power_steps
-        side = max(in_channels, out_channels)
-        self.raw = nn.Parameter(torch.randn(side, side, kernel_size, kernel_size) / side**0.5)
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -(out_channels**-0.5), out_channels**-0.5)
-        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+        self.raw = nn.Parameter(torch.randn(side, side, size, size) / side**0.5)
+        start_uniformly(self.out_channels**-0.5, self.bias)
 
     def skew_spectrum(self) -> Spectrum:
         """The skew-Hermitian blocks of S, q x q."""
-        spectrum: Spectrum = self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
-        return spectrum
+        return self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
 
     def spectrum(self) -> Spectrum:
         return self._slice(spectrum_exponential(self.skew_spectrum()))
@@ -154,7 +143,7 @@ class SkewConv2d(OrthogonalConv2d):
             blocks = self.skew_spectrum()
         missing = blocks.real.shape[-1] - self.in_channels
         waves = self._series(blocks, self.transform.analyse(x), missing)
-        output: Tensor = self.transform.synthesise(*waves)
+        output = self.transform.synthesise(*waves)
         return output if self.bias is None else output + self.bias[:, None, None]
 
     def _series(
@@ -174,9 +163,7 @@ class SkewConv2d(OrthogonalConv2d):
     def freeze(self) -> CircularConvolution:
         """The deployed layer: exponentials in float64."""
         skew = scaled_skew_filter(self.raw.detach(), self.power_steps).double()
-        size, map_size = (skew.shape[2], skew.shape[3]), self.transform.map_size
-        transform = KernelTransform(size, map_size).to(skew.device).double()
-        blocks = self._slice(spectrum_exponential(transform(skew)))
+        blocks = self._slice(spectrum_exponential(self.exact_spectrum(skew)))
         return self.stored(polish_spectrum(blocks))
 
 
@@ -227,8 +214,7 @@ class SkewLinear(OrthogonalLinear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)
         self.raw = nn.Parameter(torch.randn(in_features, in_features) / math.sqrt(in_features))
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -(out_features**-0.5), out_features**-0.5)
+        start_uniformly(out_features**-0.5, self.bias)
 
     def skew(self) -> Float[Tensor, "in in"]:
         """The matrix S, of norm about 1."""
