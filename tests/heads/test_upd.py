@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from unitmargin.auditing.gradients import upd_error
-from unitmargin.heads import (
+from unitmargin.heads.upd import (
     UPD_HEADS,
     BoundedUPD,
     LbfgsUPD,

@@ -20,6 +20,11 @@ class Head(TrainableLayer):
 
     bias: nn.Parameter
 
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        if classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")
+
     @abstractmethod
     def weight(self) -> Float[Tensor, "c m"]:
         """The weight, differentiable in the parameters."""
@@ -34,13 +39,3 @@ class Head(TrainableLayer):
     def fix(self) -> Dense:
         """The head as it is evaluated, its weight stored."""
         return Dense(self.weight().detach(), self.bias.detach())
-
-    @abstractmethod
-    def freeze(self) -> Dense:
-        """The deployed head, its promise kept exactly in float64."""
-
-
-def require_classes(classes: int) -> None:
-    """Raise unless there is a pair of classes to tell apart."""
-    if classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")

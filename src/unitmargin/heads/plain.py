@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head, require_classes
-from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS, Promise
+from unitmargin.heads.head import Head
+from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS
 from unitmargin.orthogonal import OrthogonalLinear
 
 
@@ -22,11 +22,12 @@ class OrthonormalHead(Head):
         ValueError: fewer features than classes.
     """
 
+    promise = ORTHONORMAL
+
     def __init__(
         self, features: int, classes: int, linear: Callable[..., OrthogonalLinear]
     ) -> None:
-        super().__init__()
-        require_classes(classes)
+        super().__init__(classes)
         if features < classes:
             raise ValueError(
                 f"an orthonormal head needs at least {classes} features for {classes} classes, "
@@ -36,10 +37,6 @@ class OrthonormalHead(Head):
         assert self.linear.bias is not None  # the default of every dense layer
         # One owner: files refuse tensors of two names.
         self.bias, self.linear.bias = self.linear.bias, None
-
-    @property
-    def promise(self) -> Promise:
-        return ORTHONORMAL
 
     def weight(self) -> Float[Tensor, "c m"]:
         return self.linear.weight()
@@ -64,16 +61,13 @@ class RowNormalizedHead(Head):
     Source: Singla, Singla, Feizi, arXiv 2108.04062.
     """
 
+    promise = UNIT_ROWS
+
     def __init__(self, features: int, classes: int) -> None:
-        super().__init__()
-        require_classes(classes)
+        super().__init__(classes)
         bound = 1.0 / math.sqrt(features)
         self.raw = nn.Parameter(torch.empty(classes, features).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
-
-    @property
-    def promise(self) -> Promise:
-        return UNIT_ROWS
 
     def weight(self) -> Float[Tensor, "c m"]:
         return nn.functional.normalize(self.raw, dim=1)

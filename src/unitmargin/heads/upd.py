@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head, require_classes
-from unitmargin.layers.promises import UPD, Promise
+from unitmargin.heads.head import Head
+from unitmargin.layers.promises import UPD
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish
 
@@ -95,15 +95,11 @@ class UPDHead(Head):
         ValueError: fewer features than the head needs for its number of classes.
     """
 
+    promise = UPD
     spare_features = 0
 
-    @property
-    def promise(self) -> Promise:
-        return UPD
-
     def __init__(self, features: int, classes: int) -> None:
-        super().__init__()
-        require_classes(classes)
+        super().__init__(classes)
         needed = classes - self.spare_features
         if features < needed:
             raise ValueError(

@@ -191,9 +191,7 @@ def require_hidden(layer: nn.Module) -> FixedLayer:
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 
-    @property
-    def promise(self) -> Promise:
-        return GNP
+    promise = GNP
 
 
 class ExactLayer(GNPLayer):

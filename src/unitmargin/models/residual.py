@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.combination import ConvexCombination, combined_gains
 from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains
-from unitmargin.layers.promises import LIPSCHITZ, Promise
+from unitmargin.layers.promises import LIPSCHITZ
 
 INITIAL_GATE = 0.5
 """Start of the gate in the public code of ResNet9: the input's share is then 0.622."""
@@ -20,14 +20,12 @@ class ConvexResidual(TrainableLayer):
     1-Lipschitz if B is; not GNP. See :class:`unitmargin.frozen.ConvexCombination`.
     """
 
+    promise = LIPSCHITZ
+
     def __init__(self, *branch: Layer) -> None:
         super().__init__()
         self.gate = nn.Parameter(torch.tensor(INITIAL_GATE))
         self.branch = nn.Sequential(*branch)
-
-    @property
-    def promise(self) -> Promise:
-        return LIPSCHITZ
 
     @property
     def share(self) -> Float[Tensor, ""]:

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.bjorck import bjorck
-from unitmargin.orthogonal.convolution import KernelConv2d, polish_spectrum
+from unitmargin.orthogonal.convolution import KernelConv2d
 from unitmargin.orthogonal.linear import start_uniformly
-from unitmargin.orthogonal.polar import polish
+from unitmargin.orthogonal.polar import polish, polish_spectrum
 
 BCOP_STEPS = 20
 """Björck steps of the original, in training and evaluation."""

@@ -9,16 +9,10 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.contract import TrainableLayer
-from unitmargin.layers.fourier import (
-    CircularTransform,
-    KernelTransform,
-    Spectrum,
-    convolve,
-    from_complex,
-)
+from unitmargin.layers.fourier import CircularTransform, KernelTransform, Spectrum, convolve
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 from unitmargin.layers.singular_values import spectrum_singular_values
-from unitmargin.orthogonal.polar import polish_either_way
+from unitmargin.orthogonal.polar import polish_spectrum
 
 
 class OrthogonalConv2d(TrainableLayer):
@@ -105,9 +99,3 @@ class KernelConv2d(OrthogonalConv2d):
     def exact_spectrum(self, kernel: Float[Tensor, "out in k k"]) -> Spectrum:
         """Spectrum of a kernel in float64."""
         return copy.deepcopy(self.kernel_transform).double()(kernel)
-
-
-def polish_spectrum(spectrum: Spectrum) -> Spectrum:
-    """Every block polished in float64; see :func:`unitmargin.orthogonal.polar.polish`."""
-    real = polish_either_way(spectrum.real.detach())
-    return from_complex(real, polish_either_way(spectrum.complex_pairs().detach()))

@@ -6,12 +6,17 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
+from unitmargin.layers.fourier import Spectrum, from_complex
+
 LAST_RESIDUAL = 1e-4
 """Frobenius norm of the residual from which one step of order four ends: its fourth power is 1e-16,
 and so small a third and fourth term can be computed in single precision."""
 
 POLISH_STEPS = 60
 """Enough cubic steps to raise a singular value from 1e-9 to 1 (each multiplies it by 1.5)."""
+
+
+Matrices = Inexact[Tensor, "*stack rows columns"]
 
 
 class _Polar(torch.autograd.Function):
@@ -69,17 +74,15 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     return q.to(raw.dtype)
 
 
-def polish_either_way(
-    weight: Inexact[Tensor, "*stack rows columns"],
-) -> Inexact[Tensor, "*stack rows columns"]:
-    """:func:`polish` to orthonormal rows, or to orthonormal columns where there are fewer."""
-    rows, columns = weight.shape[-2:]
-    return polish(weight) if rows <= columns else polish(weight.mH).mH
+def polish_spectrum(spectrum: Spectrum) -> Spectrum:
+    """:func:`polish` every block to orthonormal rows, or columns where there are fewer."""
+    real, pairs = spectrum.real.detach(), spectrum.complex_pairs().detach()
+    if real.shape[-2] > real.shape[-1]:
+        return from_complex(polish(real.mH).mH, polish(pairs.mH).mH)
+    return from_complex(polish(real), polish(pairs))
 
 
-def polish(
-    weight: Inexact[Tensor, "*stack rows columns"],
-) -> Inexact[Tensor, "*stack rows columns"]:
+def polish(weight: Matrices) -> Matrices:
     r"""Iterate :math:`X \leftarrow X + \tfrac12 R X`, :math:`R = I - X X^H`, in float64.
 
     The last step, taken at :math:`\|R\|_F \le 10^{-4}`, adds

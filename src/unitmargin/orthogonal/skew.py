@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.fourier import Spectrum, from_complex, multiply
-from unitmargin.orthogonal.convolution import KernelConv2d, polish_spectrum
+from unitmargin.orthogonal.convolution import KernelConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
-from unitmargin.orthogonal.polar import polish_either_way
+from unitmargin.orthogonal.polar import polish, polish_spectrum
 
 TRAINING_DEGREE = 5
 """Degree of the truncated series in training, as in the public code."""
@@ -237,4 +237,4 @@ class SkewLinear(OrthogonalLinear):
     def freeze(self) -> Dense:
         """The deployed layer: the exponential in float64."""
         exact = exponential(self.skew().detach().double())[: self.out_features]
-        return self.stored(polish_either_way(exact))
+        return self.stored(polish(exact))
