@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from unitmargin.auditing.gradients import upd_error
+from unitmargin.heads import UPD_HEADS
 from unitmargin.heads.upd import (
-    UPD_HEADS,
     BoundedUPD,
     LbfgsUPD,
     SimplexUPD,

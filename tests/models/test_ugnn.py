@@ -11,7 +11,7 @@ from unitmargin.layers.activations import Abs, Activation, MaxMin
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.models import UGNN
-from unitmargin.models.shapes import largest_depth
+from unitmargin.models.classifier import largest_depth
 from unitmargin.models.ugnn import PAPER_DEPTH
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
 

@@ -10,18 +10,9 @@ from unitmargin.models.classifier import Classifier, dense_layers
 class DenseUGNN(Classifier):
     r"""Fully connected UGNN: orthogonal dense layers, GNP activations, a UPD head.
 
-    Args:
-        in_shape: any shape; it is flattened (tabular data, 2-D toys, small images).
-        n_classes: at least 2.
-        activation, linear, head: registered names; Abs on odd widths.
-        hidden: widths, never growing; default: two layers as wide as the input.
-        normalize: input normalisation; default: none.
-
+    Args: those of :class:`Classifier`, with an ``in_shape`` of any length, which is flattened
+    (tabular data, 2-D toys, small images), and two layers as wide as it by default.
     Guarantee: as :class:`unitmargin.UGNN`.
-
-    Raises:
-        ValueError: a growing width, an unknown name.
-
     Source: the paper, section 4 (the layer-wise conditions alone).
 
     Example:
@@ -41,6 +32,5 @@ class DenseUGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         flat = math.prod(in_shape)
-        widths = (flat, flat) if hidden is None else hidden
-        dense, last = dense_layers(flat, widths, activation, linear)
+        dense, last = dense_layers(flat, hidden, (flat, flat), activation, linear)
         super().__init__(in_shape, n_classes, dense, last, head, normalize)

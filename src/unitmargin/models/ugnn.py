@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
-from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv, dense_layers
-from unitmargin.models.shapes import image_shape, largest_depth
+from unitmargin.models.classifier import (
+    Classifier,
+    conv_layers,
+    dense_layers,
+    image_shape,
+    largest_depth,
+)
 
 PAPER_DEPTH = 5
 PAPER_HIDDEN = (1024, 512)
@@ -21,21 +25,16 @@ class UGNN(Classifier):
     block, maps halve. Before the last PixelUnshuffle the map is max-pooled to 2 x 2, so inputs of
     any multiple of the base size work (the paper's adaptive layer).
 
-    Args:
-        in_shape: ``(channels, height, width)``, both sides divisible by ``2**depth``.
-        n_classes: at least 2.
-        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``; Abs on odd channel counts.
-        conv, linear, head: registered names.
+    Args (the others: :class:`Classifier`):
+        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``.
         depth: number of blocks; default: the paper's 5, or as many as the input allows.
-        hidden: dense widths, never growing; default: the paper's (1024, 512), or as wide as the
-            flattened features allow.
-        normalize: input normalisation; default: none.
+        kernel_size: side of all kernels.
 
     Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is
     differentiable, relative to the normalised input.
 
     Raises:
-        ValueError: a side not divisible, a growing width, an unknown name.
+        ValueError: a side that ``2**depth`` does not divide.
 
     Source: the paper, section 4.3, and the listing of its appendix.
 
@@ -68,14 +67,13 @@ class UGNN(Classifier):
         layers: list[Layer] = []
         for _ in range(depth):
             for _ in range(2):
-                layers.append(build_conv(conv, channels, kernel_size, (height, width)))
-                layers.append(build_activation(activation, channels))
+                size = (height, width)
+                layers += conv_layers(conv, channels, channels, kernel_size, size, activation)
             if len(layers) == 5 * depth - 1 and max(height, width) > 2:
                 layers.append(MaxPool(2))
                 height = width = 2
             layers.append(PixelUnshuffle(2))
             channels, height, width = 4 * channels, height // 2, width // 2
         flat = channels * height * width
-        widths = tuple(min(size, flat) for size in PAPER_HIDDEN) if hidden is None else hidden
-        dense, last = dense_layers(flat, widths, activation, linear)
+        dense, last = dense_layers(flat, hidden, PAPER_HIDDEN, activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
