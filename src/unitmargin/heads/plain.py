@@ -44,8 +44,7 @@ class OrthonormalHead(Head):
     def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
         # The layer's own forward: a skew one never makes its weight in training.
         with torch.autocast(x.device.type, enabled=False):
-            products: Tensor = self.linear(x.to(self.bias.dtype))
-        return products + self.bias
+            return self.linear(x.to(self.bias.dtype)) + self.bias
 
     def freeze(self) -> Dense:
         weight = self.linear.freeze().weight

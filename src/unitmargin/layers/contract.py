@@ -5,7 +5,7 @@ kind by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -33,6 +33,8 @@ class ManifoldParameters(NamedTuple):
 
 class Layer(nn.Module, ABC):
     """A layer of a network: what it promises, how it changes distances, how it is stored."""
+
+    __call__: Callable[..., Tensor]
 
     @property
     @abstractmethod

@@ -10,12 +10,11 @@ from unitmargin.foundation.choice import choose
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.half_plane import Size
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import Promise
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
-
-Size = tuple[int, int]
 
 
 class Classifier(Network):
@@ -54,12 +53,10 @@ class Classifier(Network):
         self.head = choose("head", head, HEADS)(width, n_classes)
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        output: Tensor = self.normalize(x)
-        return output
+        return self.normalize(x)
 
     def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        output: Tensor = self.head(self.features(normalised))
-        return output
+        return self.head(self.features(normalised))
 
     def named_layers(self) -> list[tuple[str, Layer]]:
         return [("normalize", self.normalize), *_walk("features", self.features)]
