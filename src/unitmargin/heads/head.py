@@ -37,5 +37,4 @@ class Head(TrainableLayer):
         return singular_values(self.weight())
 
     def fix(self) -> Dense:
-        """The head as it is evaluated, its weight stored."""
         return Dense(self.weight().detach(), self.bias.detach())

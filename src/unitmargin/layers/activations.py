@@ -14,6 +14,7 @@ from torch import Tensor
 
 from unitmargin.layers.contract import ExactLayer
 
+Values = Float[Tensor, "*shape"]
 Maps = Float[Tensor, "batch c *space"]
 
 
@@ -77,9 +78,7 @@ class _SortPairs(torch.autograd.Function):
         return torch.where(kept, larger, smaller), torch.where(kept, smaller, larger)
 
 
-def sort_pairs(
-    first: Float[Tensor, "*shape"], second: Float[Tensor, "*shape"]
-) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+def sort_pairs(first: Values, second: Values) -> tuple[Values, Values]:
     """Entry-wise maximum and minimum; a permutation of each pair, in both directions."""
     larger, smaller, _ = _SortPairs.apply(first, second)  # type: ignore[no-untyped-call]
     return larger, smaller

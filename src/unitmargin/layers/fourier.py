@@ -184,6 +184,13 @@ class Spectrum(NamedTuple):
     def complex_pairs(self) -> Complex[Tensor, "p out in"]:
         return torch.complex(self.pairs[:, 0], self.pairs[:, 1])
 
+    def each(self, function: Callable[[Tensor], Tensor]) -> "Spectrum":
+        """The function, one of stacks of real or complex matrices, of every block."""
+        real = function(self.real)
+        if self.pairs.numel() == 0:
+            return Spectrum(real, self.pairs.to(real))
+        return from_complex(real, function(self.complex_pairs()))
+
 
 def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out in"]) -> Spectrum:
     """Spectrum of real blocks and complex blocks."""

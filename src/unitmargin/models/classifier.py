@@ -124,9 +124,6 @@ def image_shape(in_shape: Sequence[int], factor: int = 1) -> tuple[int, int, int
     return channels, height, width
 
 
-def largest_depth(height: int, width: int, most: int) -> int:
-    """As many halvings as both sides allow, at most ``most``."""
-    depth = 0
-    while depth < most and height % 2 ** (depth + 1) == 0 and width % 2 ** (depth + 1) == 0:
-        depth += 1
-    return depth
+def halvings(height: int, width: int, most: int) -> int:
+    """How often both sides can be halved, at most ``most`` times."""
+    return max(n for n in range(most + 1) if height % 2**n == 0 and width % 2**n == 0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, conv_layers, image_shape, largest_depth
+from unitmargin.models.classifier import Classifier, conv_layers, halvings, image_shape
 
 BLOCKS = 5
 
@@ -52,7 +52,7 @@ class LipConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape)
-        depth = largest_depth(height, columns, BLOCKS)
+        depth = halvings(height, columns, BLOCKS)
         if depth == 0:
             raise ValueError(
                 f"height and width must be even, got {height} x {columns}; resize or crop the input"

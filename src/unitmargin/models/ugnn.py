@@ -9,8 +9,8 @@ from unitmargin.models.classifier import (
     Classifier,
     conv_layers,
     dense_layers,
+    halvings,
     image_shape,
-    largest_depth,
 )
 
 PAPER_DEPTH = 5
@@ -58,7 +58,7 @@ class UGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, width = image_shape(in_shape)
-        depth = largest_depth(height, width, PAPER_DEPTH) if depth is None else depth
+        depth = halvings(height, width, PAPER_DEPTH) if depth is None else depth
         if depth < 1 or height % 2**depth or width % 2**depth:
             raise ValueError(
                 f"height and width must be divisible by 2**depth with depth >= 1, got "

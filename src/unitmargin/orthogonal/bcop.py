@@ -9,7 +9,7 @@ from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.bjorck import bjorck
 from unitmargin.orthogonal.convolution import KernelConv2d
 from unitmargin.orthogonal.linear import start_uniformly
-from unitmargin.orthogonal.polar import polish, polish_spectrum
+from unitmargin.orthogonal.polar import polish, polish_either_way
 
 BCOP_STEPS = 20
 """Björck steps of the original, in training and evaluation."""
@@ -69,7 +69,6 @@ class BCOPConv2d(KernelConv2d):
     orthogonal with gain :math:`1/\sqrt q`, the bias uniform on :math:`\pm 1/\sqrt{\mathrm{out}}`.
     Padding is circular: k // 2 above and left; below and right as much for odd k, one less for
     even k.
-    Shapes, ``gnp``: as :class:`OrthogonalConv2d`.
     Guarantee: singular values of 1 within 1e-5 in float32 as long as 20 steps suffice, which they
     do up to a condition number of a few hundred; beyond, the layer contracts and stays
     1-Lipschitz. ``freeze()`` iterates until it is exact.
@@ -101,7 +100,7 @@ class BCOPConv2d(KernelConv2d):
         """The deployed layer: matrices iterated in float64 until orthogonal, blocks polished."""
         matrices = polish(bjorck(self.raw.detach(), BCOP_STEPS).double())
         kernel = bcop_kernel(matrices, self.in_channels, self.out_channels)
-        return self.stored(polish_spectrum(self.exact_spectrum(kernel)))
+        return self.stored(self.exact_spectrum(kernel).each(polish_either_way))
 
 
 def wrap(x: Float[Tensor, "batch c h w"], kernel_size: int) -> Float[Tensor, "batch c hh ww"]:

@@ -8,7 +8,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
-from unitmargin.layers.fourier import Spectrum, from_complex
+from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.convolution import KernelConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
 
@@ -72,10 +72,7 @@ class CayleyConv2d(KernelConv2d):
         return self.kernel_transform(self.raw)
 
     def spectrum(self) -> Spectrum:
-        free = self.free_spectrum()
-        if self.transform.n_pairs == 0:
-            return Spectrum(cayley(free.real), free.pairs)
-        return from_complex(cayley(free.real), cayley(free.complex_pairs()))
+        return self.free_spectrum().each(cayley)
 
     def freeze(self) -> CircularConvolution:
         """The deployed layer: the transform in float64, which leaves nothing to polish."""

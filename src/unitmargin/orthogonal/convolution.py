@@ -12,7 +12,7 @@ from unitmargin.layers.contract import TrainableLayer
 from unitmargin.layers.fourier import CircularTransform, KernelTransform, Spectrum, convolve
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 from unitmargin.layers.singular_values import spectrum_singular_values
-from unitmargin.orthogonal.polar import polish_spectrum
+from unitmargin.orthogonal.polar import polish_either_way
 
 
 class OrthogonalConv2d(TrainableLayer):
@@ -56,12 +56,11 @@ class OrthogonalConv2d(TrainableLayer):
         return convolve(x, spectrum, self.bias, self.transform)
 
     def fix(self) -> CircularConvolution:
-        """The layer as it is evaluated, its blocks stored."""
         return self.stored(self.spectrum())
 
     def freeze(self) -> CircularConvolution:
         """The deployed layer: plain blocks, each polished in float64."""
-        return self.stored(polish_spectrum(self.spectrum()))
+        return self.stored(self.spectrum().each(polish_either_way))
 
     def stored(self, spectrum: Spectrum) -> CircularConvolution:
         """A fixed layer of these blocks and this layer's bias, in the dtype of the blocks."""

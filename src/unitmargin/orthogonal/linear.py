@@ -48,12 +48,11 @@ class OrthogonalLinear(TrainableLayer):
         return nn.functional.linear(x, weight, self.bias)
 
     def fix(self) -> Dense:
-        """The layer as it is evaluated, its weight stored."""
         return self.stored(self.weight())
 
     def freeze(self) -> Dense:
         """The deployed layer: a plain weight, polished in float64."""
-        return self.stored(polish(self.weight().detach()))
+        return self.stored(polish(self.weight()))
 
     def stored(self, weight: Float[Tensor, "out in"]) -> Dense:
         """A fixed layer of this weight and this layer's bias, in the dtype of the weight."""

@@ -6,8 +6,6 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
-from unitmargin.layers.fourier import Spectrum, from_complex
-
 LAST_RESIDUAL = 1e-4
 """Frobenius norm of the residual from which one step of order four ends: its fourth power is 1e-16,
 and so small a third and fourth term can be computed in single precision."""
@@ -74,12 +72,9 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     return q.to(raw.dtype)
 
 
-def polish_spectrum(spectrum: Spectrum) -> Spectrum:
-    """:func:`polish` every block to orthonormal rows, or columns where there are fewer."""
-    real, pairs = spectrum.real.detach(), spectrum.complex_pairs().detach()
-    if real.shape[-2] > real.shape[-1]:
-        return from_complex(polish(real.mH).mH, polish(pairs.mH).mH)
-    return from_complex(polish(real), polish(pairs))
+def polish_either_way(weight: Matrices) -> Matrices:
+    """:func:`polish` to orthonormal rows, or columns where there are fewer."""
+    return polish(weight) if weight.shape[-2] <= weight.shape[-1] else polish(weight.mH).mH
 
 
 def polish(weight: Matrices) -> Matrices:
@@ -94,7 +89,7 @@ def polish(weight: Matrices) -> Matrices:
     Raises:
         ValueError: the iteration does not converge (a singular value is zero or above sqrt 3).
     """
-    wide = weight.to(torch.complex128 if weight.is_complex() else torch.float64)
+    wide = weight.detach().to(torch.complex128 if weight.is_complex() else torch.float64)
     if wide.numel() == 0:
         return wide
     eye = torch.eye(wide.shape[-2], dtype=wide.dtype, device=wide.device)

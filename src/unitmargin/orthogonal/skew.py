@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.fourier import Spectrum, from_complex, multiply
+from unitmargin.layers.fourier import Spectrum, multiply
 from unitmargin.orthogonal.convolution import KernelConv2d
 from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
-from unitmargin.orthogonal.polar import polish, polish_spectrum
+from unitmargin.orthogonal.polar import polish, polish_either_way
 
 TRAINING_DEGREE = 5
 """Degree of the truncated series in training, as in the public code."""
@@ -28,7 +28,6 @@ most 0.7 * 3 = 2.1 for a 3 x 3 filter, and about 1.25 for a random one."""
 POWER_STEPS = 10
 """Power steps from a fixed start. They miss a few per cent of the norm of a random matrix, which
 changes the scale of S alone: exp(S) is orthogonal at every scale."""
-
 
 LARGEST_ARGUMENT = {torch.float32: 1.5, torch.float64: 0.3}
 """Norms up to which the series of degree 12 is exact to rounding: x^13 / 13! is 3e-8 and 3e-17."""
@@ -99,7 +98,6 @@ class SkewConv2d(KernelConv2d):
       by less than 3e-6 up to its norm bound of 2.1.
 
     Padding is circular as in all convolutions here; the original pads with zeros.
-    Shapes, ``gnp``: as :class:`OrthogonalConv2d`; an odd ``kernel_size``.
     Guarantee: in evaluation, singular values of 1 within 1e-5 in float32.
     Filters start Gaussian with variance 1/q, the bias uniform on
     :math:`\pm 1/\sqrt{\mathrm{out}}`.
@@ -129,7 +127,7 @@ class SkewConv2d(KernelConv2d):
         return self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
 
     def spectrum(self) -> Spectrum:
-        return self._slice(spectrum_exponential(self.skew_spectrum()))
+        return self._slice(self.skew_spectrum().each(exponential))
 
     def _slice(self, blocks: Spectrum) -> Spectrum:
         rows, columns = slice(self.out_channels), slice(self.in_channels)
@@ -141,17 +139,13 @@ class SkewConv2d(KernelConv2d):
         self.transform.require_map(x)
         with torch.autocast(x.device.type, enabled=False):
             blocks = self.skew_spectrum()
-        missing = blocks.real.shape[-1] - self.in_channels
-        waves = self._series(blocks, self.transform.analyse(x), missing)
-        output = self.transform.synthesise(*waves)
+        output = self.transform.synthesise(*self._series(blocks, *self.transform.analyse(x)))
         return output if self.bias is None else output + self.bias[:, None, None]
 
-    def _series(
-        self, blocks: Spectrum, start: tuple[Tensor, Tensor], missing: int
-    ) -> tuple[Tensor, Tensor]:
+    def _series(self, blocks: Spectrum, *start: Tensor) -> tuple[Tensor, Tensor]:
         """The truncated series by Horner's rule; the last product makes the kept channels alone."""
+        missing, kept = blocks.real.shape[-1] - self.in_channels, slice(self.out_channels)
         real, pairs = (nn.functional.pad(part, (0, missing)) for part in start)
-        kept = slice(self.out_channels)
         term = (real, pairs)
         for degree in range(TRAINING_DEGREE, 1, -1):
             image = multiply(blocks, *term)
@@ -163,16 +157,8 @@ class SkewConv2d(KernelConv2d):
     def freeze(self) -> CircularConvolution:
         """The deployed layer: exponentials in float64."""
         skew = scaled_skew_filter(self.raw.detach(), self.power_steps).double()
-        blocks = self._slice(spectrum_exponential(self.exact_spectrum(skew)))
-        return self.stored(polish_spectrum(blocks))
-
-
-def spectrum_exponential(blocks: Spectrum) -> Spectrum:
-    """Exponential of every block."""
-    real = exponential(blocks.real)
-    if blocks.pairs.numel() == 0:
-        return Spectrum(real, blocks.pairs)
-    return from_complex(real, exponential(blocks.complex_pairs()))
+        blocks = self._slice(self.exact_spectrum(skew).each(exponential))
+        return self.stored(blocks.each(polish_either_way))
 
 
 def exponential(matrices: Inexact[Tensor, "*stack q q"]) -> Inexact[Tensor, "*stack q q"]:
