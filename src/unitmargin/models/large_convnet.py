@@ -7,8 +7,6 @@ from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import PixelUnshuffle
 from unitmargin.models.classifier import Classifier, conv_layers, dense_layers, image_shape
 
-HIDDEN = (512, 512)
-
 
 class LargeConvNet(Classifier):
     r"""The 1-Lipschitz network of the BCOP paper: 2.64 M parameters on 3 x 32 x 32, 10 classes.
@@ -65,5 +63,5 @@ class LargeConvNet(Classifier):
             layers += conv_layers(conv, 4 * outputs, outputs, strided_kernel, size, activation)
             channels = outputs
         flat = channels * height * columns
-        dense, last = dense_layers(flat, hidden, HIDDEN, activation, linear)
+        dense, last = dense_layers(flat, hidden, (512, 512), activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)

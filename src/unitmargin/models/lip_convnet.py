@@ -7,8 +7,6 @@ from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
 from unitmargin.models.classifier import Classifier, conv_layers, halvings, image_shape
 
-BLOCKS = 5
-
 
 class LipConvNet(Classifier):
     r"""The 1-Lipschitz network of the SOC paper: 17.7 M parameters on 3 x 32 x 32.
@@ -52,7 +50,7 @@ class LipConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape)
-        depth = halvings(height, columns, BLOCKS)
+        depth = halvings(height, columns, 5)
         if depth == 0:
             raise ValueError(
                 f"height and width must be even, got {height} x {columns}; resize or crop the input"

@@ -8,8 +8,6 @@ from unitmargin.layers.normalize import Normalize
 from unitmargin.models.classifier import Classifier, conv_layers, dense_layers, image_shape
 from unitmargin.models.residual import ConvexResidual
 
-HIDDEN = (512,)
-
 
 class ResNet9(Classifier):
     r"""The 1-Lipschitz residual network of the Cayley paper: 7.62 M parameters on 3 x 32 x 32.
@@ -72,5 +70,5 @@ class ResNet9(Classifier):
             ScaledAveragePool(2),
         ]
         flat = 8 * width * (height // 16) * (columns // 16)
-        dense, last = dense_layers(flat, hidden, HIDDEN, activation, linear)
+        dense, last = dense_layers(flat, hidden, (512,), activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)

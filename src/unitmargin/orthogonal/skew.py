@@ -53,17 +53,14 @@ def unrolled_norm(skew: Float[Tensor, "q q k k"], steps: int = POWER_STEPS) -> F
     unrolled = [skew.flatten(1)]
     if skew.shape[-1] > 1:
         unrolled.append(skew.permute(0, 2, 1, 3).flatten(2).flatten(0, 1))
-    norms = [_power_norm(matrix, steps) for matrix in unrolled]
+    norms = []
+    for matrix in unrolled:
+        fixed = matrix.detach()
+        vector = start_vector(matrix.shape[1]).to(fixed)
+        for _ in range(steps):
+            vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
+        norms.append(torch.linalg.vector_norm(matrix @ vector))
     return torch.stack(norms).min()
-
-
-def _power_norm(matrix: Float[Tensor, "rows columns"], steps: int) -> Float[Tensor, ""]:
-    fixed = matrix.detach()
-    vector = start_vector(matrix.shape[1]).to(fixed)
-    for _ in range(steps):
-        vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
-    norm: Tensor = torch.linalg.vector_norm(matrix @ vector)
-    return norm
 
 
 @lru_cache
