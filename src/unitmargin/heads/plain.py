@@ -1,7 +1,6 @@
 """Heads of 1-Lipschitz networks: orthonormal rows, or rows of norm 1."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -24,9 +23,7 @@ class OrthonormalHead(Head):
 
     promise = ORTHONORMAL
 
-    def __init__(
-        self, features: int, classes: int, linear: Callable[..., OrthogonalLinear]
-    ) -> None:
+    def __init__(self, features: int, classes: int, linear: type[OrthogonalLinear]) -> None:
         super().__init__(classes)
         if features < classes:
             raise ValueError(

@@ -214,9 +214,8 @@ class KernelTransform(nn.Module):
     def __init__(self, kernel_size: Size, map_size: Size) -> None:
         super().__init__()
         self.kernel_size, self.map_size = kernel_size, map_size
-        real, pairs = self._tables()
-        self.register_buffer("real", real.float(), persistent=False)
-        self.register_buffer("pairs", pairs.float(), persistent=False)
+        for name, table in zip(("real", "pairs"), self._tables(), strict=True):
+            self.register_buffer(name, table.float(), persistent=False)
 
     def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
         height, width = self.kernel_size

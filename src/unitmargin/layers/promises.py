@@ -7,8 +7,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from unitmargin.foundation.choice import choose
-
 ORTHOGONALITY_TOLERANCE = 1e-5
 """On singular values of float32 weights: 40 times the rounding of an exactly orthogonal 3072-wide
 weight, 100 times below what moves a radius in its fourth digit."""
@@ -85,13 +83,4 @@ UNIT_ROWS = Promise(
 """Every row of a head has norm 1; nothing is said of pairs."""
 
 HEAD_PROMISES = {promise.name: promise for promise in (UPD, ORTHONORMAL, UNIT_ROWS)}
-"""What the file of a frozen network may state of its head."""
-
-
-def head_promise(name: str) -> Promise:
-    """The promise of that name.
-
-    Raises:
-        ValueError: an unknown promise, which is never measured as another one.
-    """
-    return choose("promise of the head", name, HEAD_PROMISES)
+"""What the file of a frozen network may state of its head, never measured as another promise."""

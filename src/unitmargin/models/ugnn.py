@@ -1,5 +1,6 @@
-"""The paper's convolutional Unitary-Gradient Neural Network."""
+"""The paper's Unitary-Gradient Neural Networks: of convolutions, and fully connected."""
 
+import math
 from collections.abc import Sequence
 
 from unitmargin.layers.contract import Layer
@@ -77,3 +78,32 @@ class UGNN(Classifier):
         flat = channels * height * width
         dense, last = dense_layers(flat, hidden, PAPER_HIDDEN, activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
+
+
+class DenseUGNN(Classifier):
+    r"""Fully connected UGNN for vectors and small images: dense layers alone.
+
+    Args: those of :class:`Classifier`, with an ``in_shape`` of any length, which is flattened
+    (tabular data, 2-D toys, small images), and two layers as wide as it by default.
+    Guarantee: as :class:`UGNN`.
+    Source: the paper, section 4 (the layer-wise conditions alone).
+
+    Example:
+        >>> import torch
+        >>> DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2, 2))(torch.rand(5, 2)).shape
+        torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        n_classes: int,
+        activation: str = "maxmin",
+        linear: str = "cholesky",
+        head: str = "simplex",
+        hidden: Sequence[int] | None = None,
+        normalize: Normalize | None = None,
+    ) -> None:
+        flat = math.prod(in_shape)
+        dense, last = dense_layers(flat, hidden, (flat, flat), activation, linear)
+        super().__init__(in_shape, n_classes, dense, last, head, normalize)
