@@ -36,8 +36,8 @@ LBFGS_CURVATURE = 1e-4
 
 
 def squared_distances(rows: Float[Tensor, "c m"]) -> Float[Tensor, "c c"]:
-    """Squared distance of all row pairs by one Gram matrix, in C m C: of the paper's ``A^(C) U``,
-    where A^(C) has a row :math:`e_h - e_k` for each pair (appendix), the squared norms of rows."""
+    """Squared distance of all row pairs by one Gram matrix, in C m C: the squared norms of the rows
+    of the paper's ``A^(C) U``, where A^(C) has one row e_h - e_k for each pair (appendix)."""
     centred = rows - rows.mean(0, keepdim=True)
     gram = centred @ centred.mT
     squares = gram.diagonal()

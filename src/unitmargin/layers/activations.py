@@ -34,10 +34,10 @@ class Activation(ExactLayer):
                 f"{self.kind} needs a channel count that {self.group} divides, got {channels}; "
                 "use Abs there, or change the width"
             )
-        return self.ordered(x)
+        return self.activate(x)
 
     @abstractmethod
-    def ordered(self, x: Maps) -> Maps:
+    def activate(self, x: Maps) -> Maps:
         """The activation of a channel count that ``group`` divides."""
 
 
@@ -51,7 +51,7 @@ class Abs(Activation):
 
     kind, group = "abs", 1
 
-    def ordered(self, x: Maps) -> Maps:
+    def activate(self, x: Maps) -> Maps:
         return x.abs()
 
 
@@ -96,7 +96,7 @@ class MaxMin(Activation):
 
     kind, group = "maxmin", 2
 
-    def ordered(self, x: Maps) -> Maps:
+    def activate(self, x: Maps) -> Maps:
         first, second = x.chunk(2, dim=1)
         return torch.cat(sort_pairs(first, second), dim=1)
 
@@ -113,7 +113,7 @@ class OPLU(Activation):
 
     kind, group = "oplu", 2
 
-    def ordered(self, x: Maps) -> Maps:
+    def activate(self, x: Maps) -> Maps:
         first, second = x.unflatten(1, (-1, 2)).unbind(2)
         return torch.stack(sort_pairs(first, second), dim=2).flatten(1, 2)
 
@@ -142,7 +142,7 @@ class GroupSort(Activation):
     def configuration(self) -> dict[str, Any]:
         return {"size": self.group}
 
-    def ordered(self, x: Maps) -> Maps:
+    def activate(self, x: Maps) -> Maps:
         groups = x.unflatten(1, (-1, self.group))
         ordered: Tensor = groups.sort(dim=2, descending=True).values
         return ordered.flatten(1, 2)

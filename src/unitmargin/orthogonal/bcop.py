@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.bjorck import bjorck
-from unitmargin.orthogonal.convolution import KernelConv2d
-from unitmargin.orthogonal.linear import start_uniformly
+from unitmargin.orthogonal.layer import KernelConv2d, start_uniformly
 from unitmargin.orthogonal.polar import polish, polish_either_way
 
 BCOP_STEPS = 20

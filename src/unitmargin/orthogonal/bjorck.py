@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.orthogonal.layer import OrthogonalLinear
 
 BJORCK_STEPS = 15
 """From singular values in [0.5, 1.4], where training keeps them, 5 steps reach float32 accuracy;

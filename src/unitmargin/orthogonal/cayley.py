@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.fourier import Spectrum
-from unitmargin.orthogonal.convolution import KernelConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
+from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
 
 INITIAL_SCALE = 0.3
 """Standard deviation of the raw kernel times sqrt(fan-in): the convolution then starts near the

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.orthogonal.layer import OrthogonalLinear
 
 
 class _Cholesky(torch.autograd.Function):

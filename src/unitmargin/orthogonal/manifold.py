@@ -12,8 +12,7 @@ from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.fourier import Spectrum, from_complex
 from unitmargin.layers.half_plane import Size
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear, require_no_growth
+from unitmargin.orthogonal.layer import OrthogonalConv2d, OrthogonalLinear, require_no_growth
 
 
 class ManifoldLinear(OrthogonalLinear):

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.fourier import Spectrum, multiply
-from unitmargin.orthogonal.convolution import KernelConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear, start_uniformly
+from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
 from unitmargin.orthogonal.polar import polish, polish_either_way
 
 TRAINING_DEGREE = 5
