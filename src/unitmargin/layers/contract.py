@@ -73,13 +73,11 @@ class Layer(nn.Module, ABC):
 
     @abstractmethod
     def fix(self) -> "FixedLayer":
-        """A fixed layer that computes what this one computes in evaluation mode; it may share its
-        tensors."""
+        """A fixed layer that computes what this one does in evaluation; it may share tensors."""
 
     @abstractmethod
     def freeze(self) -> "FixedLayer":
-        """The deployed form: what the layer promises is made exact in float64; it may share
-        tensors."""
+        """The deployed form, its promise made exact in float64; it may share tensors."""
 
 
 def inner_gains(layer: Layer, known: Sequence[float] | None) -> Sequence[float]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +28,7 @@ class Promise:
         title: of the deviation, in words.
         tolerance: largest deviation that keeps the promise.
         what: of the singular values of a layer, or of the weight of a head, has to be 1.
-        from_below: whether it has to be 1 at most.
+        at_most: whether it has to be 1 at most.
     """
 
     name: str
@@ -38,14 +37,19 @@ class Promise:
     title: str
     tolerance: float
     what: Callable[[Tensor], Tensor] = torch.positive
-    from_below: bool = False
+    at_most: bool = False
 
     def measure(self, subject: Tensor) -> float:
         """The largest deviation in float64, 0 for a subject without numbers."""
         if subject.numel() == 0:
             return 0.0
         excess = self.what(subject.detach().double()) - 1.0
-        return float((excess.clamp_min(0.0) if self.from_below else excess.abs()).max())
+        return float((excess.clamp_min(0.0) if self.at_most else excess.abs()).max())
+
+
+def _row_norms(weight: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(weight, dim=1)
+    return norms
 
 
 _ORTHOGONALITY = (
@@ -60,7 +64,7 @@ ISOMETRY = Promise("isometry", *_ORTHOGONALITY)
 
 LIPSCHITZ = Promise(
     "1-Lipschitz", "lipschitz", "lipschitz_error", "Lipschitz error", LIPSCHITZ_TOLERANCE,
-    from_below=True,
+    at_most=True,
 )  # fmt: skip
 """A norm of at most 1, nothing else."""
 
@@ -77,9 +81,8 @@ ORTHONORMAL = Promise(
 """``W W^T = I`` for the weight of a head."""
 
 UNIT_ROWS = Promise(
-    "unit_rows", "unit_rows", "row_norm_error", "row-norm error", HEAD_TOLERANCE,
-    partial(torch.linalg.vector_norm, dim=1),
-)  # fmt: skip
+    "unit_rows", "unit_rows", "row_norm_error", "row-norm error", HEAD_TOLERANCE, _row_norms
+)
 """Every row of a head has norm 1; nothing is said of pairs."""
 
 HEAD_PROMISES = {promise.name: promise for promise in (UPD, ORTHONORMAL, UNIT_ROWS)}

@@ -33,8 +33,7 @@ class ConvexResidual(TrainableLayer):
     @property
     def share(self) -> Float[Tensor, ""]:
         """The input's share t."""
-        share: Tensor = self.gate.sigmoid()
-        return share
+        return self.gate.sigmoid()
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         share = self.share

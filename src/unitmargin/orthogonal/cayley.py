@@ -56,8 +56,7 @@ class CayleyConv2d(KernelConv2d):
     """Circular convolution whose blocks are the Cayley transforms of a free kernel's spectrum.
 
     The free kernel has ``kernel_size`` taps a side and is wrapped on smaller maps; the orthogonal
-    kernel has full support. See :func:`cayley`, and :class:`OrthogonalConv2d` for what growing
-    channels means.
+    kernel has full support. See :func:`cayley`.
     """
 
     def make_parameters(self) -> None:

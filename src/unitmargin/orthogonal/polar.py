@@ -83,7 +83,7 @@ def polish(weight: Matrices) -> Matrices:
     The last step, taken at :math:`\|R\|_F \le 10^{-4}`, adds
     :math:`(\tfrac38 R^2 + \tfrac5{16} R^3) X` and leaves :math:`\tfrac{35}{64} R^4`; orthogonal
     float32 weights need that step alone. Real and complex stacks. For a matrix near the manifold
-    this is the polar factor; convergence is quadratic.
+    this is the polar factor; convergence is quadratic. No gradient flows through it.
     Guarantee: ``max |X X^H - I| <= 1e-13``.
 
     Raises:
