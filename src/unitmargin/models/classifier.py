@@ -26,8 +26,8 @@ class Classifier(Network):
     Arguments of every model:
         in_shape: of an input; ``(channels, height, width)`` where convolutions come first.
         n_classes: at least 2.
-        activation, conv, linear, head: registered names. Where an activation does not divide the
-            channels, Abs stands for it.
+        activation, conv, linear, head: registered names; Abs where the groups of an activation do
+            not divide the channels.
         hidden: dense widths, never growing; default: the original's, or as wide as the flattened
             features allow.
         normalize: input normalisation; default: none.
@@ -93,9 +93,9 @@ def dense_layers(
     """A flattening, orthogonal dense layers of the ``hidden`` widths (by default ``default``, where
     that does not grow) with the activation behind each, and the last width."""
     layers: list[Layer] = [Flatten()]
-    build = choose("linear", linear, ORTHOGONAL_LINEARS)
     for width in [min(size, inputs) for size in default] if hidden is None else hidden:
-        layers += [build(inputs, width), build_activation(activation, width)]
+        layers.append(choose("linear", linear, ORTHOGONAL_LINEARS)(inputs, width))
+        layers.append(build_activation(activation, width))
         inputs = width
     return layers, inputs
 

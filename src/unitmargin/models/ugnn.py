@@ -22,9 +22,9 @@ class UGNN(Classifier):
     r"""Unitary-Gradient Neural Network for images: :math:`\|\nabla(f_i - f_j)\| = 1` a.e.
 
     ``depth`` blocks of two orthogonal convolutions, each followed by the activation, and a
-    PixelUnshuffle; then dense layers of widths ``hidden`` and the UPD head. Channels grow by 4 a
-    block, maps halve. Before the last PixelUnshuffle the map is max-pooled to 2 x 2, so inputs of
-    any multiple of the base size work (the paper's adaptive layer).
+    PixelUnshuffle; then dense layers, of widths 1024 and 512 in the paper, and the UPD head.
+    Channels grow by 4 a block, maps halve. Before the last PixelUnshuffle the map is max-pooled to
+    2 x 2, so inputs of any multiple of the base size work (the paper's adaptive layer).
 
     Args (the others: :class:`Classifier`):
         activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``.
@@ -81,7 +81,7 @@ class UGNN(Classifier):
 
 
 class DenseUGNN(Classifier):
-    r"""Fully connected UGNN for vectors and small images: dense layers alone.
+    r"""Fully connected UGNN: orthogonal dense layers, GNP activations, a UPD head.
 
     Args: those of :class:`Classifier`, with an ``in_shape`` of any length, which is flattened
     (tabular data, 2-D toys, small images), and two layers as wide as it by default.
