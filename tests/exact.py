@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen import Dense, FrozenNetwork
-from unitmargin.heads import simplex
+from unitmargin.heads.upd import simplex
 from unitmargin.layers.activations import Abs, GroupSort
 from unitmargin.layers.arithmetic import gamma
 from unitmargin.layers.contract import FixedLayer

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from unitmargin.auditing.gradients import upd_error
-from unitmargin.heads import (
-    UPD_HEADS,
+from unitmargin.heads import UPD_HEADS
+from unitmargin.heads.upd import (
     BoundedUPD,
     LbfgsUPD,
     SimplexUPD,
     UPDHead,
     lbfgs_projection,
-    pair_differences,
     psi,
     psi_gradient,
     simplex,
@@ -54,6 +53,16 @@ def moved(head: UPDHead, deviation: float) -> UPDHead:
     return head
 
 
+def pair_differences(classes: int) -> Tensor:
+    """The matrix A^(C): one row e_h - e_k for each pair h < k, in order."""
+    first, second = torch.triu_indices(classes, classes, offset=1)
+    rows = torch.arange(first.numel())
+    matrix = torch.zeros(first.numel(), classes)
+    matrix[rows, first] = 1.0
+    matrix[rows, second] = -1.0
+    return matrix
+
+
 def paper_matrix(classes: int) -> Tensor:
     """The recursive definition of A^(C) in the paper's appendix."""
     if classes == 2:
@@ -67,6 +76,8 @@ def paper_matrix(classes: int) -> Tensor:
 @pytest.mark.parametrize("classes", [2, 3, 4, 10, 43])
 def test_pair_differences_follow_the_recursion(classes: int) -> None:
     assert torch.equal(pair_differences(classes), paper_matrix(classes))
+    rows = [[1.0, -1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]]
+    assert pair_differences(3).tolist() == rows
 
 
 @given(st.integers(2, 20), st.integers(1, 20), st.integers(0, 99))

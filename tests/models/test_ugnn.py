@@ -11,7 +11,7 @@ from unitmargin.layers.activations import Abs, Activation, MaxMin
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.models import UGNN
-from unitmargin.models.shapes import largest_depth
+from unitmargin.models.classifier import halvings
 from unitmargin.models.ugnn import PAPER_DEPTH
 from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
 
@@ -65,8 +65,8 @@ def test_larger_maps_are_pooled_to_two_by_two() -> None:
     ("height", "width", "depth"),
     [(8, 8, 3), (32, 32, 5), (64, 64, 5), (12, 20, 2), (28, 28, 2), (2, 6, 1), (7, 8, 0)],
 )
-def test_the_largest_depth(height: int, width: int, depth: int) -> None:
-    assert largest_depth(height, width, PAPER_DEPTH) == depth
+def test_the_halvings(height: int, width: int, depth: int) -> None:
+    assert halvings(height, width, PAPER_DEPTH) == depth
 
 
 def test_odd_channel_counts_fall_back_to_abs() -> None:

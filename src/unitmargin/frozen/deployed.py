@@ -7,12 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
 from unitmargin.frozen.proof import Proof, Proofs
 from unitmargin.layers.contract import FixedLayer, Layer, Network
-from unitmargin.layers.promises import UPD, Promise, head_promise
+from unitmargin.layers.promises import HEAD_PROMISES, UPD, Promise
 
 
 class FrozenNetwork(Network):
@@ -36,7 +37,8 @@ class FrozenNetwork(Network):
     ) -> None:
         super().__init__()
         self.facts = dict(facts or {})
-        promise = head_promise(self.facts.get("head", UPD.name))
+        name = self.facts.get("head", UPD.name)
+        promise = choose("promise of the head", name, HEAD_PROMISES)
         self.network = FixedNetwork(layers, in_shape, promise)
         self.in_shape = self.network.in_shape
         self.n_classes = self.network.head.size[0]

@@ -6,29 +6,13 @@ Unitary-pair-difference heads make a UGNN; the others are those of 1-Lipschitz n
 from collections.abc import Callable
 from functools import partial
 
-from unitmargin.heads.head import Head
-from unitmargin.heads.plain import OrthonormalHead, RowNormalizedHead
-from unitmargin.heads.upd import (
-    BoundedUPD,
-    LbfgsUPD,
-    SimplexUPD,
-    UPDHead,
-    lbfgs_projection,
-    pair_differences,
-    psi,
-    psi_gradient,
-    simplex,
-    squared_distances,
-)
+from unitmargin.heads.head import Head, OrthonormalHead, RowNormalizedHead
+from unitmargin.heads.upd import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead
 from unitmargin.orthogonal.bjorck import BjorckLinear
 from unitmargin.orthogonal.cayley import CayleyLinear
 from unitmargin.orthogonal.skew import SkewLinear
 
-__all__ = [
-    "HEADS", "UPD_HEADS", "BoundedUPD", "Head", "LbfgsUPD", "SimplexUPD", "UPDHead",
-    "lbfgs_projection", "pair_differences", "psi", "psi_gradient", "simplex", "squared_distances",
-    "upd",
-]  # fmt: skip
+__all__ = ["HEADS", "UPD_HEADS", "BoundedUPD", "Head", "LbfgsUPD", "SimplexUPD", "UPDHead", "upd"]
 
 UPD_HEADS: dict[str, type[UPDHead]] = {
     "bounded": BoundedUPD,

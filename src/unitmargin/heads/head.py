@@ -1,5 +1,6 @@
-"""What all heads share: a weight with a promise about its rows, and logits in full precision."""
+"""What all heads share, and those of 1-Lipschitz networks: orthonormal rows, or rows of norm 1."""
 
+import math
 from abc import abstractmethod
 
 import torch
@@ -8,7 +9,9 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS
 from unitmargin.layers.singular_values import singular_values
+from unitmargin.orthogonal import OrthogonalLinear
 
 
 class Head(TrainableLayer):
@@ -19,6 +22,11 @@ class Head(TrainableLayer):
     """
 
     bias: nn.Parameter
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        if classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")
 
     @abstractmethod
     def weight(self) -> Float[Tensor, "c m"]:
@@ -32,15 +40,65 @@ class Head(TrainableLayer):
         return singular_values(self.weight())
 
     def fix(self) -> Dense:
-        """The head as it is evaluated, its weight stored."""
         return Dense(self.weight().detach(), self.bias.detach())
 
-    @abstractmethod
+
+class OrthonormalHead(Head):
+    r"""Output layer with :math:`W W^T = I`: an orthogonal dense layer whose outputs are the logits.
+
+    Two rows are :math:`\sqrt 2` apart, so a margin certifies :math:`1/\sqrt 2` of itself.
+
+    Raises:
+        ValueError: fewer features than classes.
+    """
+
+    promise = ORTHONORMAL
+
+    def __init__(self, features: int, classes: int, linear: type[OrthogonalLinear]) -> None:
+        super().__init__(classes)
+        if features < classes:
+            raise ValueError(
+                f"an orthonormal head needs at least {classes} features for {classes} classes, "
+                f"got {features}; widen the last hidden layer"
+            )
+        self.linear = linear(features, classes)
+        assert self.linear.bias is not None  # the default of every dense layer
+        # One owner: files refuse tensors of two names.
+        self.bias, self.linear.bias = self.linear.bias, None
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return self.linear.weight()
+
+    def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
+        # The layer's own forward: a skew one never makes its weight in training.
+        with torch.autocast(x.device.type, enabled=False):
+            return self.linear(x.to(self.bias.dtype)) + self.bias
+
     def freeze(self) -> Dense:
-        """The deployed head, its promise kept exactly in float64."""
+        weight = self.linear.freeze().weight
+        return Dense(weight, self.bias.detach().to(weight))
 
 
-def require_classes(classes: int) -> None:
-    """Raise unless there is a pair of classes to tell apart."""
-    if classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {classes}; add a class")
+class RowNormalizedHead(Head):
+    r"""Last-layer normalisation (LLN): :math:`W_h = U_h / \|U_h\|`, every row of norm 1.
+
+    The layer as a whole is not 1-Lipschitz, and pairs of rows are up to 2 apart: each pair of
+    classes is certified by its own distance.
+    Weights and bias start as those of ``torch.nn.Linear``.
+    Source: Singla, Singla, Feizi, arXiv 2108.04062.
+    """
+
+    promise = UNIT_ROWS
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__(classes)
+        bound = 1.0 / math.sqrt(features)
+        self.raw = nn.Parameter(torch.empty(classes, features).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return nn.functional.normalize(self.raw, dim=1)
+
+    def freeze(self) -> Dense:
+        rows = nn.functional.normalize(self.raw.detach().double(), dim=1)
+        return Dense(rows, self.bias.detach().double())

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head, require_classes
-from unitmargin.layers.promises import UPD, Promise
+from unitmargin.heads.head import Head
+from unitmargin.layers.promises import UPD
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish
 
@@ -35,25 +35,9 @@ LBFGS_CURVATURE = 1e-4
 1000 classes, so only rounding errors and concave stretches are left out."""
 
 
-def pair_differences(classes: int) -> Float[Tensor, "pairs classes"]:
-    r"""The matrix :math:`A^{(C)}`: one row :math:`e_h - e_k` for each pair h < k, in order.
-
-    Source: the paper's appendix, section "Parameterized Unitary Pair Difference Layer".
-
-    Example:
-        >>> pair_differences(3).tolist()
-        [[1.0, -1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]]
-    """
-    first, second = torch.triu_indices(classes, classes, offset=1)
-    rows = torch.arange(first.numel())
-    matrix = torch.zeros(first.numel(), classes)
-    matrix[rows, first] = 1.0
-    matrix[rows, second] = -1.0
-    return matrix
-
-
 def squared_distances(rows: Float[Tensor, "c m"]) -> Float[Tensor, "c c"]:
-    """Squared distance of all row pairs by one Gram matrix: what ``A^(C) U`` computes, in C m C."""
+    """Squared distance of all row pairs by one Gram matrix, in C m C: the squared norms of the rows
+    of the paper's ``A^(C) U``, where A^(C) has one row e_h - e_k for each pair (appendix)."""
     centred = rows - rows.mean(0, keepdim=True)
     gram = centred @ centred.mT
     squares = gram.diagonal()
@@ -95,15 +79,11 @@ class UPDHead(Head):
         ValueError: fewer features than the head needs for its number of classes.
     """
 
+    promise = UPD
     spare_features = 0
 
-    @property
-    def promise(self) -> Promise:
-        return UPD
-
     def __init__(self, features: int, classes: int) -> None:
-        super().__init__()
-        require_classes(classes)
+        super().__init__(classes)
         needed = classes - self.spare_features
         if features < needed:
             raise ValueError(

@@ -5,6 +5,7 @@ appendix, lemma on component-wise activations), so :math:`|x|` stands for them; 
 sorting of disjoint groups is a permutation at each point.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -13,20 +14,31 @@ from torch import Tensor
 
 from unitmargin.layers.contract import ExactLayer
 
+Values = Float[Tensor, "*shape"]
+Maps = Float[Tensor, "batch c *space"]
+
 
 class Activation(ExactLayer):
-    """A GNP activation over axis 1; ``group`` is the number of channels it needs to divide."""
+    """A GNP activation over axis 1: it sorts groups of ``group`` channels, as many as divide them.
 
-    @property
-    def group(self) -> int:
-        return 1
+    Raises:
+        ValueError: a channel count that ``group`` does not divide.
+    """
 
-    def _require_group(self, channels: int) -> None:
+    group: int
+
+    def forward(self, x: Maps) -> Maps:
+        channels = x.shape[1]
         if channels % self.group:
             raise ValueError(
                 f"{self.kind} needs a channel count that {self.group} divides, got {channels}; "
                 "use Abs there, or change the width"
             )
+        return self.activate(x)
+
+    @abstractmethod
+    def activate(self, x: Maps) -> Maps:
+        """The activation of a channel count that ``group`` divides."""
 
 
 class Abs(Activation):
@@ -37,9 +49,9 @@ class Abs(Activation):
         tensor([[2., 3.]])
     """
 
-    kind = "abs"
+    kind, group = "abs", 1
 
-    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
+    def activate(self, x: Maps) -> Maps:
         return x.abs()
 
 
@@ -66,9 +78,7 @@ class _SortPairs(torch.autograd.Function):
         return torch.where(kept, larger, smaller), torch.where(kept, smaller, larger)
 
 
-def sort_pairs(
-    first: Float[Tensor, "*shape"], second: Float[Tensor, "*shape"]
-) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+def sort_pairs(first: Values, second: Values) -> tuple[Values, Values]:
     """Entry-wise maximum and minimum; a permutation of each pair, in both directions."""
     larger, smaller, _ = _SortPairs.apply(first, second)  # type: ignore[no-untyped-call]
     return larger, smaller
@@ -79,22 +89,14 @@ class MaxMin(Activation):
 
     Source: the paper, section 4.1 (GroupSort with a group size of 2).
 
-    Raises:
-        ValueError: an odd channel count.
-
     Example:
         >>> MaxMin()(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
         tensor([[2., 5., 1., 3.]])
     """
 
-    kind = "maxmin"
+    kind, group = "maxmin", 2
 
-    @property
-    def group(self) -> int:
-        return 2
-
-    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._require_group(x.shape[1])
+    def activate(self, x: Maps) -> Maps:
         first, second = x.chunk(2, dim=1)
         return torch.cat(sort_pairs(first, second), dim=1)
 
@@ -104,22 +106,14 @@ class OPLU(Activation):
 
     Source: the paper's appendix, definition of OPLU.
 
-    Raises:
-        ValueError: an odd channel count.
-
     Example:
         >>> OPLU()(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
         tensor([[5., 1., 3., 2.]])
     """
 
-    kind = "oplu"
+    kind, group = "oplu", 2
 
-    @property
-    def group(self) -> int:
-        return 2
-
-    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._require_group(x.shape[1])
+    def activate(self, x: Maps) -> Maps:
         first, second = x.unflatten(1, (-1, 2)).unbind(2)
         return torch.stack(sort_pairs(first, second), dim=2).flatten(1, 2)
 
@@ -130,7 +124,7 @@ class GroupSort(Activation):
     With ``size=2`` it equals OPLU. Source: the paper, section 4.1 (GroupSort).
 
     Raises:
-        ValueError: ``size`` below 2, or a channel count that ``size`` does not divide.
+        ValueError: ``size`` below 2.
 
     Example:
         >>> GroupSort(4)(torch.tensor([[1.0, 5.0, 2.0, 3.0]]))
@@ -143,18 +137,13 @@ class GroupSort(Activation):
         super().__init__()
         if size < 2:
             raise ValueError(f"size must be at least 2, got {size}; use Abs for single channels")
-        self.size = size
-
-    @property
-    def group(self) -> int:
-        return self.size
+        self.group = size
 
     def configuration(self) -> dict[str, Any]:
-        return {"size": self.size}
+        return {"size": self.group}
 
-    def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
-        self._require_group(x.shape[1])
-        groups = x.unflatten(1, (-1, self.size))
+    def activate(self, x: Maps) -> Maps:
+        groups = x.unflatten(1, (-1, self.group))
         ordered: Tensor = groups.sort(dim=2, descending=True).values
         return ordered.flatten(1, 2)
 

@@ -5,7 +5,7 @@ kind by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -33,6 +33,8 @@ class ManifoldParameters(NamedTuple):
 
 class Layer(nn.Module, ABC):
     """A layer of a network: what it promises, how it changes distances, how it is stored."""
+
+    __call__: Callable[..., Tensor]
 
     @property
     @abstractmethod
@@ -71,13 +73,11 @@ class Layer(nn.Module, ABC):
 
     @abstractmethod
     def fix(self) -> "FixedLayer":
-        """A fixed layer that computes what this one computes in evaluation mode; it may share its
-        tensors."""
+        """A fixed layer that computes what this one does in evaluation; it may share tensors."""
 
     @abstractmethod
     def freeze(self) -> "FixedLayer":
-        """The deployed form: what the layer promises is made exact in float64; it may share
-        tensors."""
+        """The deployed form, its promise made exact in float64; it may share tensors."""
 
 
 def inner_gains(layer: Layer, known: Sequence[float] | None) -> Sequence[float]:
@@ -191,9 +191,7 @@ def require_hidden(layer: nn.Module) -> FixedLayer:
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 
-    @property
-    def promise(self) -> Promise:
-        return GNP
+    promise = GNP
 
 
 class ExactLayer(GNPLayer):

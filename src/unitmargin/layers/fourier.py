@@ -12,6 +12,7 @@ kernel that is larger than the map; nothing is trimmed.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,22 +21,25 @@ from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from unitmargin.layers import half_plane
+from unitmargin.layers.half_plane import Maps, Pairs, Real, Size
 
 MATRIX_LIMIT = 64
 """Maps up to this many pixels are transformed by one matrix product, larger ones by FFT: measured
 on two CPU cores, the product wins up to 8 x 8."""
-
 
 NARROW = 8
 """Products with fewer channels run with the batch as columns: eight times faster at 3 channels,
 equal at 12 (measured on two CPU cores)."""
 
 
+Points = list[tuple[int, int]]
+
+
 class Frequencies(NamedTuple):
     """The frequencies of a map that determine all others, as (row, column) pairs."""
 
-    real: list[tuple[int, int]]
-    pairs: list[tuple[int, int]]
+    real: Points
+    pairs: Points
 
 
 @lru_cache
@@ -57,9 +61,7 @@ def frequencies(height: int, width: int) -> Frequencies:
     return Frequencies(real, pairs)
 
 
-def _angles(
-    chosen: list[tuple[int, int]], points: list[tuple[int, int]], map_size: tuple[int, int]
-) -> Float[Tensor, "frequencies points"]:
+def _angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "chosen points"]:
     """omega . p for each frequency and point, in float64, reduced exactly modulo one turn."""
     height, width = map_size
     rows = [
@@ -92,7 +94,7 @@ class CircularTransform(nn.Module):
     mirrored: Tensor
     source: Tensor
 
-    def __init__(self, map_size: tuple[int, int]) -> None:
+    def __init__(self, map_size: Size) -> None:
         super().__init__()
         self.map_size = map_size
         self.n_pixels = map_size[0] * map_size[1]
@@ -141,7 +143,7 @@ class CircularTransform(nn.Module):
             self.basis = self.matrix().to(self.basis)
         return self
 
-    def require_map(self, x: Float[Tensor, "batch c h w"]) -> None:
+    def require_map(self, x: Maps) -> None:
         """Raise unless ``x`` has the map size of this transform."""
         if tuple(x.shape[-2:]) != self.map_size:
             raise ValueError(
@@ -150,9 +152,7 @@ class CircularTransform(nn.Module):
                 "with the in_shape of your inputs"
             )
 
-    def analyse(
-        self, x: Float[Tensor, "batch c h w"]
-    ) -> tuple[Float[Tensor, "s batch c"], Float[Tensor, "p 2 batch c"]]:
+    def analyse(self, x: Maps) -> tuple[Real, Pairs]:
         batch, channels = x.shape[:2]
         if self.by_matrix:
             flat = self.basis.to(x.dtype) @ x.reshape(batch * channels, self.n_pixels).mT
@@ -164,9 +164,7 @@ class CircularTransform(nn.Module):
             return real, pairs.view(self.n_pairs, 2, batch, channels)
         return half_plane.analyse(x, self._tables())
 
-    def synthesise(
-        self, real: Float[Tensor, "s batch c"], pairs: Float[Tensor, "p 2 batch c"]
-    ) -> Float[Tensor, "batch c h w"]:
+    def synthesise(self, real: Real, pairs: Pairs) -> Maps:
         if self.by_matrix:
             waves = torch.cat((real, pairs.flatten(0, 1))) if self.n_pairs else real
             flat = waves.reshape(self.n_pixels, -1).mT @ self.basis.to(real.dtype)
@@ -186,6 +184,13 @@ class Spectrum(NamedTuple):
     def complex_pairs(self) -> Complex[Tensor, "p out in"]:
         return torch.complex(self.pairs[:, 0], self.pairs[:, 1])
 
+    def each(self, function: Callable[[Tensor], Tensor]) -> "Spectrum":
+        """The function, one of stacks of real or complex matrices, of every block."""
+        real = function(self.real)
+        if self.pairs.numel() == 0:
+            return Spectrum(real, self.pairs.to(real))
+        return from_complex(real, function(self.complex_pairs()))
+
 
 def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out in"]) -> Spectrum:
     """Spectrum of real blocks and complex blocks."""
@@ -204,13 +209,13 @@ class KernelTransform(nn.Module):
 
     real: Tensor
     pairs: Tensor
+    __call__: Callable[..., Spectrum]
 
-    def __init__(self, kernel_size: tuple[int, int], map_size: tuple[int, int]) -> None:
+    def __init__(self, kernel_size: Size, map_size: Size) -> None:
         super().__init__()
         self.kernel_size, self.map_size = kernel_size, map_size
-        real, pairs = self._tables()
-        self.register_buffer("real", real.float(), persistent=False)
-        self.register_buffer("pairs", pairs.float(), persistent=False)
+        for name, table in zip(("real", "pairs"), self._tables(), strict=True):
+            self.register_buffer(name, table.float(), persistent=False)
 
     def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
         height, width = self.kernel_size
@@ -229,10 +234,8 @@ class KernelTransform(nn.Module):
     def forward(self, kernel: Float[Tensor, "out in kh kw"]) -> Spectrum:
         outputs, inputs = kernel.shape[:2]
         taps = kernel.permute(2, 3, 0, 1).reshape(-1, outputs * inputs)
-        return Spectrum(
-            (self.real @ taps).view(-1, outputs, inputs),
-            (self.pairs @ taps).view(-1, 2, outputs, inputs),
-        )
+        real, pairs = self.real @ taps, self.pairs @ taps
+        return Spectrum(real.view(-1, outputs, inputs), pairs.view(-1, 2, outputs, inputs))
 
 
 def join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 batch out"]:
@@ -248,10 +251,7 @@ def join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 b
 
 
 def multiply(
-    spectrum: Spectrum,
-    real: Float[Tensor, "s batch in"],
-    pairs: Float[Tensor, "p 2 batch in"],
-    bias: Float[Tensor, "s 1 out"] | None = None,
+    spectrum: Spectrum, real: Real, pairs: Pairs, bias: Float[Tensor, "s 1 out"] | None = None
 ) -> tuple[Float[Tensor, "s batch out"], Float[Tensor, "p 2 batch out"]]:
     """Apply each frequency's block; complex products run as one real batched product.
 

@@ -11,6 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Size = tuple[int, int]
+Maps = Float[Tensor, "batch c h w"]
+Real = Float[Tensor, "s batch c"]
+Pairs = Float[Tensor, "p 2 batch c"]
+
 
 class Tables(NamedTuple):
     """Positions of the kept frequencies in the half plane of ``rfft2``, and back.
@@ -25,9 +30,7 @@ class Tables(NamedTuple):
     source: Tensor
 
 
-def analyse(
-    x: Float[Tensor, "batch c h w"], tables: Tables
-) -> tuple[Float[Tensor, "s batch c"], Float[Tensor, "p 2 batch c"]]:
+def analyse(x: Maps, tables: Tables) -> tuple[Real, Pairs]:
     """Real coefficients, and real and imaginary parts of the others times sqrt 2.
 
     Float64 stays float64; shorter inputs are transformed in float32, which is what FFTs have.
@@ -36,12 +39,7 @@ def analyse(
     return real, pairs
 
 
-def synthesise(
-    real: Float[Tensor, "s batch c"],
-    pairs: Float[Tensor, "p 2 batch c"],
-    tables: Tables,
-    map_size: tuple[int, int],
-) -> Float[Tensor, "batch c h w"]:
+def synthesise(real: Real, pairs: Pairs, tables: Tables, map_size: Size) -> Maps:
     """Inverse and transpose of :func:`analyse`."""
     output: Tensor = _Synthesise.apply(  # type: ignore[no-untyped-call]
         _wide(real), _wide(pairs), *tables, *map_size
@@ -66,9 +64,7 @@ class _Analyse(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(
-        x: Tensor, gather: Tensor, mirrored: Tensor, source: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(x: Maps, gather: Tensor, *others: Tensor) -> tuple[Real, Pairs]:
         n_real = 2 * len(gather) - x.shape[-2] * x.shape[-1]
         half_plane = _half_plane(x).flatten(2).permute(2, 0, 1)
         kept = half_plane.index_select(0, gather)

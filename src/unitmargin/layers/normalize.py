@@ -10,7 +10,7 @@ from unitmargin.foundation.choice import require_choice
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer, Gains
-from unitmargin.layers.promises import SCALING, Promise
+from unitmargin.layers.promises import SCALING
 
 
 class Normalize(FixedLayer):
@@ -31,6 +31,7 @@ class Normalize(FixedLayer):
     """
 
     kind = "normalize"
+    promise = SCALING
     normalises = True
     mean: Tensor
     std: Tensor
@@ -58,10 +59,6 @@ class Normalize(FixedLayer):
             )
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
-
-    @property
-    def promise(self) -> Promise:
-        return SCALING
 
     def norm(self) -> float:
         return 1.0 / float(self.std.double().min())

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from unitmargin.foundation.choice import choose
-
 ORTHOGONALITY_TOLERANCE = 1e-5
 """On singular values of float32 weights: 40 times the rounding of an exactly orthogonal 3072-wide
 weight, 100 times below what moves a radius in its fourth digit."""
@@ -29,7 +27,8 @@ class Promise:
         fact: name under which freezing records its deviation.
         title: of the deviation, in words.
         tolerance: largest deviation that keeps the promise.
-        deviation: from the singular values of a layer, or from the weight of a head, in float64.
+        what: of the singular values of a layer, or of the weight of a head, has to be 1.
+        at_most: whether it has to be 1 at most.
     """
 
     name: str
@@ -37,42 +36,25 @@ class Promise:
     fact: str
     title: str
     tolerance: float
-    deviation: Callable[[Tensor], Tensor]
+    what: Callable[[Tensor], Tensor] = torch.positive
+    at_most: bool = False
 
     def measure(self, subject: Tensor) -> float:
-        """The largest deviation, 0 for a subject without numbers."""
+        """The largest deviation in float64, 0 for a subject without numbers."""
         if subject.numel() == 0:
             return 0.0
-        return float(self.deviation(subject.detach().double()).max())
+        excess = self.what(subject.detach().double()) - 1.0
+        return float((excess.clamp_min(0.0) if self.at_most else excess.abs()).max())
 
 
-def _from_one(values: Tensor) -> Tensor:
-    return (values - 1.0).abs()
-
-
-def _above_one(values: Tensor) -> Tensor:
-    return (values - 1.0).clamp_min(0.0)
-
-
-def _distances_from_one(weight: Tensor) -> Tensor:
-    return _from_one(nn.functional.pdist(weight))
-
-
-def _singular_values_from_one(weight: Tensor) -> Tensor:
-    return _from_one(torch.linalg.svdvals(weight))
-
-
-def _norms_from_one(weight: Tensor) -> Tensor:
-    return _from_one(torch.linalg.vector_norm(weight, dim=1))
+def _row_norms(weight: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(weight, dim=1)
+    return norms
 
 
 _ORTHOGONALITY = (
-    "orthogonality",
-    "orthogonality_error",
-    "orthogonality error",
-    ORTHOGONALITY_TOLERANCE,
-    _from_one,
-)
+    "orthogonality", "orthogonality_error", "orthogonality error", ORTHOGONALITY_TOLERANCE
+)  # fmt: skip
 
 GNP = Promise("GNP", *_ORTHOGONALITY)
 """J J^T = I almost everywhere: gradients keep their norm."""
@@ -81,40 +63,27 @@ ISOMETRY = Promise("isometry", *_ORTHOGONALITY)
 """J^T J = I with more outputs than inputs: distances are kept, gradients are projected."""
 
 LIPSCHITZ = Promise(
-    "1-Lipschitz",
-    "lipschitz",
-    "lipschitz_error",
-    "Lipschitz error",
-    LIPSCHITZ_TOLERANCE,
-    _above_one,
-)
+    "1-Lipschitz", "lipschitz", "lipschitz_error", "Lipschitz error", LIPSCHITZ_TOLERANCE,
+    at_most=True,
+)  # fmt: skip
 """A norm of at most 1, nothing else."""
 
-SCALING = Promise("1/std", "", "", "", 0.0, torch.zeros_like)
+SCALING = Promise("1/std", "", "", "", 0.0, torch.ones_like)
 """An input normalisation: its constant enters every certificate, and nothing is promised of it."""
 
-UPD = Promise("upd", "upd", "upd_error", "UPD error", HEAD_TOLERANCE, _distances_from_one)
+UPD = Promise("upd", "upd", "upd_error", "UPD error", HEAD_TOLERANCE, nn.functional.pdist)
 """All rows of a head at distance 1 from each other: unitary pair difference."""
 
 ORTHONORMAL = Promise(
     "orthonormal", "orthonormal_head", "head_error", "head error", HEAD_TOLERANCE,
-    _singular_values_from_one,
+    torch.linalg.svdvals,
 )  # fmt: skip
 """``W W^T = I`` for the weight of a head."""
 
 UNIT_ROWS = Promise(
-    "unit_rows", "unit_rows", "row_norm_error", "row-norm error", HEAD_TOLERANCE, _norms_from_one
+    "unit_rows", "unit_rows", "row_norm_error", "row-norm error", HEAD_TOLERANCE, _row_norms
 )
 """Every row of a head has norm 1; nothing is said of pairs."""
 
 HEAD_PROMISES = {promise.name: promise for promise in (UPD, ORTHONORMAL, UNIT_ROWS)}
-"""What the file of a frozen network may state of its head."""
-
-
-def head_promise(name: str) -> Promise:
-    """The promise of that name.
-
-    Raises:
-        ValueError: an unknown promise, which is never measured as another one.
-    """
-    return choose("promise of the head", name, HEAD_PROMISES)
+"""What the file of a frozen network may state of its head, never measured as another promise."""

@@ -9,13 +9,11 @@ from typing import Any
 
 from unitmargin.foundation.choice import choose
 from unitmargin.models.classifier import Classifier
-from unitmargin.models.dense_ugnn import DenseUGNN
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
 from unitmargin.models.lip_convnet import LipConvNet
-from unitmargin.models.residual import ConvexResidual
-from unitmargin.models.resnet9 import ResNet9
-from unitmargin.models.ugnn import UGNN
+from unitmargin.models.resnet9 import ConvexResidual, ResNet9
+from unitmargin.models.ugnn import UGNN, DenseUGNN
 
 __all__ = [
     "MODELS", "UGNN", "Classifier", "ConvexResidual", "DenseUGNN", "LargeConvNet", "LipConvNet",

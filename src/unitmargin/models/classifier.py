@@ -7,18 +7,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
-from unitmargin.heads import HEADS, Head
+from unitmargin.heads import HEADS
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.half_plane import Size
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import Promise
 from unitmargin.layers.rearrangement import Flatten
-from unitmargin.orthogonal import (
-    ORTHOGONAL_CONVS,
-    ORTHOGONAL_LINEARS,
-    OrthogonalConv2d,
-    OrthogonalLinear,
-)
+from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 
 
 class Classifier(Network):
@@ -26,6 +22,18 @@ class Classifier(Network):
 
     A subclass makes the layers, the last of which has ``width`` outputs, and names the head.
     Shapes: ``(batch, *in_shape)`` to logits ``(batch, n_classes)``.
+
+    Arguments of every model:
+        in_shape: of an input; ``(channels, height, width)`` where convolutions come first.
+        n_classes: at least 2.
+        activation, conv, linear, head: registered names; Abs where the groups of an activation do
+            not divide the channels.
+        hidden: dense widths, never growing; default: the original's, or as wide as the flattened
+            features allow.
+        normalize: input normalisation; default: none.
+
+    Raises:
+        ValueError: an unknown name, a shape that the model does not take, a growing width.
     """
 
     def __init__(
@@ -42,15 +50,13 @@ class Classifier(Network):
         channels = in_shape[0]
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
-        self.head = build_head(head, width, n_classes)
+        self.head = choose("head", head, HEADS)(width, n_classes)
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        output: Tensor = self.normalize(x)
-        return output
+        return self.normalize(x)
 
     def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        output: Tensor = self.head(self.features(normalised))
-        return output
+        return self.head(self.features(normalised))
 
     def named_layers(self) -> list[tuple[str, Layer]]:
         return [("normalize", self.normalize), *_walk("features", self.features)]
@@ -81,35 +87,43 @@ def _walk(name: str, module: nn.Module) -> list[tuple[str, Layer]]:
     return [entry for child, inner in children for entry in _walk(f"{name}.{child}", inner)]
 
 
-def build_head(name: str, features: int, n_classes: int) -> Head:
-    """A registered head."""
-    return choose("head", name, HEADS)(features, n_classes)
-
-
 def dense_layers(
-    inputs: int, hidden: Sequence[int], activation: str, linear: str
+    inputs: int, hidden: Sequence[int] | None, default: Sequence[int], activation: str, linear: str
 ) -> tuple[list[Layer], int]:
-    """A flattening, orthogonal dense layers of the given widths with the activation behind each,
-    and the last width."""
+    """A flattening, orthogonal dense layers of the ``hidden`` widths (by default ``default``, where
+    that does not grow) with the activation behind each, and the last width."""
     layers: list[Layer] = [Flatten()]
-    for width in hidden:
-        layers += [build_linear(linear, inputs, width), build_activation(activation, width)]
+    for width in [min(size, inputs) for size in default] if hidden is None else hidden:
+        layers.append(choose("linear", linear, ORTHOGONAL_LINEARS)(inputs, width))
+        layers.append(build_activation(activation, width))
         inputs = width
     return layers, inputs
 
 
-def build_linear(name: str, inputs: int, outputs: int) -> OrthogonalLinear:
-    """A registered orthogonal dense layer."""
-    return choose("linear", name, ORTHOGONAL_LINEARS)(inputs, outputs)
+def conv_layers(
+    conv: str, inputs: int, outputs: int, kernel_size: int, map_size: Size, activation: str
+) -> list[Layer]:
+    """An orthogonal convolution and the activation behind it."""
+    build = choose("conv", conv, ORTHOGONAL_CONVS)
+    return [build(inputs, outputs, kernel_size, map_size), build_activation(activation, outputs)]
 
 
-def build_conv(
-    name: str,
-    channels: int,
-    kernel_size: int,
-    map_size: tuple[int, int],
-    out_channels: int | None = None,
-) -> OrthogonalConv2d:
-    """A registered orthogonal convolution; it keeps the number of channels by default."""
-    outputs = channels if out_channels is None else out_channels
-    return choose("conv", name, ORTHOGONAL_CONVS)(channels, outputs, kernel_size, map_size)
+def image_shape(in_shape: Sequence[int], factor: int = 1) -> tuple[int, int, int]:
+    """``in_shape`` as channels, height and width, the sides divisible by ``factor``."""
+    if len(in_shape) != 3:
+        raise ValueError(
+            f"in_shape must be (channels, height, width), got {tuple(in_shape)}; for vectors use "
+            "the model dense_ugnn"
+        )
+    channels, height, width = in_shape
+    if height % factor or width % factor:
+        raise ValueError(
+            f"height and width must be divisible by {factor}, got {height} x {width}; resize or "
+            "crop the input"
+        )
+    return channels, height, width
+
+
+def halvings(height: int, width: int, most: int) -> int:
+    """How often both sides can be halved, at most ``most`` times."""
+    return max(n for n in range(most + 1) if height % 2**n == 0 and width % 2**n == 0)

@@ -2,35 +2,25 @@
 
 from collections.abc import Sequence
 
-from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv
-from unitmargin.models.shapes import image_shape, largest_depth
-
-BLOCKS = 5
+from unitmargin.models.classifier import Classifier, conv_layers, halvings, image_shape
 
 
 class LipConvNet(Classifier):
     r"""The 1-Lipschitz network of the SOC paper: 17.7 M parameters on 3 x 32 x 32.
 
-    Five blocks, each a PixelUnshuffle and a convolution to 2w, 4w, ..., 32w channels with w = 32,
-    3 x 3 and in the last block 1 x 1; then the orthonormal head on the flattened features. The
-    deeper ones put more convolutions in front of each PixelUnshuffle. The activation follows every
-    convolution.
+    Five blocks, or as many as the sides can be halved, each a PixelUnshuffle and a convolution to
+    2w, 4w, ..., 32w channels with w = 32, 3 x 3 and in the last block 1 x 1; then the orthonormal
+    head on the flattened features. The deeper ones put more convolutions in front of each
+    PixelUnshuffle. The activation, MaxMin in the original, follows every convolution.
 
-    Args:
-        in_shape: ``(channels, height, width)``, both sides even; as many blocks as they can be
-            halved, at most 5.
-        n_classes: at least 2.
-        activation: ``maxmin`` (pairs channel i with i + c/2, as the original), ``abs``, or any
-            registered one.
-        conv, head: registered names; ``head="lln"`` is the original's last-layer normalisation.
+    Args (the others: :class:`Classifier`):
+        head: ``"lln"`` is the original's last-layer normalisation.
         width: w.
         convolutions: of a block, all but the last at the size of its input; LipConvNet-5, -10, -15
             and -20 have 1, 2, 3 and 4.
-        normalize: input normalisation; default: none.
 
     Guarantee: 1-Lipschitz, every layer semi-orthogonal in evaluation (see
     :class:`unitmargin.orthogonal.skew.SkewConv2d` for training). The first convolution grows where
@@ -38,7 +28,7 @@ class LipConvNet(Classifier):
     distance classifier.
 
     Raises:
-        ValueError: an odd side, an unknown name.
+        ValueError: an odd side.
 
     Source: Singla, Feizi, arXiv 2105.11417, and its public code, with circular padding.
 
@@ -60,7 +50,7 @@ class LipConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape)
-        depth = largest_depth(height, columns, BLOCKS)
+        depth = halvings(height, columns, 5)
         if depth == 0:
             raise ValueError(
                 f"height and width must be even, got {height} x {columns}; resize or crop the input"
@@ -70,15 +60,12 @@ class LipConvNet(Classifier):
             kernel = 1 if block == depth - 1 else 3
             planes = width * 2**block
             for _ in range(convolutions - 1):
-                layers.append(build_conv(conv, channels, kernel, (height, columns), planes))
-                layers.append(build_activation(activation, planes))
+                layers += conv_layers(conv, channels, planes, kernel, (height, columns), activation)
                 channels = planes
-            height, columns, outputs = height // 2, columns // 2, 2 * planes
-            layers += [
-                PixelUnshuffle(2),
-                build_conv(conv, 4 * channels, kernel, (height, columns), outputs),
-                build_activation(activation, outputs),
-            ]
-            channels = outputs
-        width = channels * height * columns
-        super().__init__(in_shape, n_classes, [*layers, Flatten()], width, head, normalize)
+            layers.append(PixelUnshuffle(2))
+            height, columns = height // 2, columns // 2
+            size = (height, columns)
+            layers += conv_layers(conv, 4 * channels, 2 * planes, kernel, size, activation)
+            channels = 2 * planes
+        flat = channels * height * columns
+        super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

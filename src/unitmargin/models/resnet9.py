@@ -1,16 +1,61 @@
 """ResNet9: eight Cayley convolutions, two convex residuals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from unitmargin.layers.activations import build_activation
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from unitmargin.frozen.combination import ConvexCombination, combined_gains
 from unitmargin.layers.average_pool import ScaledAveragePool
-from unitmargin.layers.contract import Layer
+from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains
 from unitmargin.layers.normalize import Normalize
-from unitmargin.models.classifier import Classifier, build_conv, dense_layers
-from unitmargin.models.residual import ConvexResidual
-from unitmargin.models.shapes import image_shape_multiple
+from unitmargin.layers.promises import LIPSCHITZ
+from unitmargin.models.classifier import Classifier, conv_layers, dense_layers, image_shape
 
-HIDDEN = 512
+INITIAL_GATE = 0.5
+"""Start of the gate in the public code of ResNet9: the input's share is then 0.622."""
+
+
+class ConvexResidual(TrainableLayer):
+    r"""``t x + (1 - t) B(x)`` with :math:`t = \mathrm{sigmoid}(a)` and a trainable number a.
+
+    1-Lipschitz if B is; not GNP. See :class:`unitmargin.frozen.ConvexCombination`.
+    """
+
+    promise = LIPSCHITZ
+
+    def __init__(self, *branch: Layer) -> None:
+        super().__init__()
+        self.gate = nn.Parameter(torch.tensor(INITIAL_GATE))
+        self.branch = nn.Sequential(*branch)
+
+    @property
+    def share(self) -> Float[Tensor, ""]:
+        """The input's share t."""
+        return self.gate.sigmoid()
+
+    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
+        share = self.share
+        output: Tensor = self.branch(x)
+        return share * x + (1.0 - share) * output
+
+    def sublayers(self) -> list[Layer]:
+        return [layer for layer in self.branch if isinstance(layer, Layer)]
+
+    def singular_values(self) -> None:
+        return None
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return combined_gains(float(self.share.detach()), inner_gains(self, inner))
+
+    def fix(self) -> ConvexCombination:
+        return ConvexCombination(self.share.detach(), [layer.fix() for layer in self.sublayers()])
+
+    def freeze(self) -> ConvexCombination:
+        """The deployed layer; the share is computed in float64."""
+        share = self.gate.detach().double().sigmoid()
+        return ConvexCombination(share, [layer.freeze() for layer in self.sublayers()])
 
 
 class ResNet9(Classifier):
@@ -18,29 +63,23 @@ class ResNet9(Classifier):
 
     3 x 3 convolutions c -> w, w -> 2w, pool, a residual of two 2w -> 2w, 2w -> 4w, pool,
     4w -> 8w, pool, a residual of two 8w -> 8w, pool, with w = 64; a dense layer to 512 and the
-    orthonormal head. The activation follows every layer but the head; pools are
-    :class:`unitmargin.layers.average_pool.ScaledAveragePool`, residuals convex combinations.
+    orthonormal head. The activation, MaxMin in the original, follows every layer but the head;
+    pools are :class:`unitmargin.layers.average_pool.ScaledAveragePool`, residuals convex
+    combinations.
 
-    Args:
-        in_shape: ``(channels, height, width)``, both sides divisible by 16.
-        n_classes: at least 2.
-        activation: ``maxmin`` (pairs channel i with i + c/2, as the original), ``abs``, or any
-            registered one.
-        conv, linear, head: registered names.
+    Args (the others: :class:`Classifier`):
         width: w.
-        hidden: dense widths; default: (512,), or as wide as the flattened features.
-        normalize: input normalisation; default: none (the original subtracts the mean).
+        normalize: the original subtracts the mean.
 
     Guarantee: 1-Lipschitz. Not GNP, because channels grow and convex residuals shrink gradients:
     certificates are lower bounds and the network is no signed distance classifier.
 
     Raises:
-        ValueError: a side not divisible by 16, an unknown name.
+        ValueError: a side not divisible by 16.
 
     Source: Trockman, Kolter, arXiv 2104.07167, and its public code.
 
     Example:
-        >>> import torch
         >>> ResNet9((1, 16, 16), 10, width=4)(torch.rand(2, 1, 16, 16)).shape
         torch.Size([2, 10])
     """
@@ -57,43 +96,27 @@ class ResNet9(Classifier):
         hidden: Sequence[int] | None = None,
         normalize: Normalize | None = None,
     ) -> None:
-        channels, height, columns = image_shape_multiple(in_shape, 16)
+        channels, height, columns = image_shape(in_shape, 16)
 
         def block(inputs: int, outputs: int, halvings: int) -> list[Layer]:
             size = (height >> halvings, columns >> halvings)
-            return [
-                build_conv(conv, inputs, 3, size, outputs),
-                build_activation(activation, outputs),
-            ]
+            return conv_layers(conv, inputs, outputs, 3, size, activation)
 
-        layers = stages(block, channels, width)
+        def residual(width: int, halvings: int) -> ConvexResidual:
+            return ConvexResidual(*block(width, width, halvings), *block(width, width, halvings))
+
+        layers = [
+            *block(channels, width, 0),
+            *block(width, 2 * width, 0),
+            ScaledAveragePool(2),
+            residual(2 * width, 1),
+            *block(2 * width, 4 * width, 1),
+            ScaledAveragePool(2),
+            *block(4 * width, 8 * width, 2),
+            ScaledAveragePool(2),
+            residual(8 * width, 3),
+            ScaledAveragePool(2),
+        ]
         flat = 8 * width * (height // 16) * (columns // 16)
-        widths = (min(HIDDEN, flat),) if hidden is None else hidden
-        dense, last = dense_layers(flat, widths, activation, linear)
+        dense, last = dense_layers(flat, hidden, (512,), activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
-
-
-def stages(block: Callable[[int, int, int], list[Layer]], channels: int, width: int) -> list[Layer]:
-    """All layers before the dense ones.
-
-    ``block`` makes a convolution and its activation from the channels before and after it, and how
-    often the map was halved.
-    """
-
-    def residual(channels: int, halvings: int) -> ConvexResidual:
-        first, second = (block(channels, channels, halvings) for _ in range(2))
-        return ConvexResidual(*first, *second)
-
-    pool = ScaledAveragePool
-    return [
-        *block(channels, width, 0),
-        *block(width, 2 * width, 0),
-        pool(2),
-        residual(2 * width, 1),
-        *block(2 * width, 4 * width, 1),
-        pool(2),
-        *block(4 * width, 8 * width, 2),
-        pool(2),
-        residual(8 * width, 3),
-        pool(2),
-    ]

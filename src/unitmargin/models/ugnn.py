@@ -1,13 +1,18 @@
-"""The paper's convolutional Unitary-Gradient Neural Network."""
+"""The paper's Unitary-Gradient Neural Networks: of convolutions, and fully connected."""
 
+import math
 from collections.abc import Sequence
 
-from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle
-from unitmargin.models.classifier import Classifier, build_conv, dense_layers
-from unitmargin.models.shapes import image_shape, largest_depth
+from unitmargin.models.classifier import (
+    Classifier,
+    conv_layers,
+    dense_layers,
+    halvings,
+    image_shape,
+)
 
 PAPER_DEPTH = 5
 PAPER_HIDDEN = (1024, 512)
@@ -17,25 +22,20 @@ class UGNN(Classifier):
     r"""Unitary-Gradient Neural Network for images: :math:`\|\nabla(f_i - f_j)\| = 1` a.e.
 
     ``depth`` blocks of two orthogonal convolutions, each followed by the activation, and a
-    PixelUnshuffle; then dense layers of widths ``hidden`` and the UPD head. Channels grow by 4 a
-    block, maps halve. Before the last PixelUnshuffle the map is max-pooled to 2 x 2, so inputs of
-    any multiple of the base size work (the paper's adaptive layer).
+    PixelUnshuffle; then dense layers, of widths 1024 and 512 in the paper, and the UPD head.
+    Channels grow by 4 a block, maps halve. Before the last PixelUnshuffle the map is max-pooled to
+    2 x 2, so inputs of any multiple of the base size work (the paper's adaptive layer).
 
-    Args:
-        in_shape: ``(channels, height, width)``, both sides divisible by ``2**depth``.
-        n_classes: at least 2.
-        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``; Abs on odd channel counts.
-        conv, linear, head: registered names.
+    Args (the others: :class:`Classifier`):
+        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``.
         depth: number of blocks; default: the paper's 5, or as many as the input allows.
-        hidden: dense widths, never growing; default: the paper's (1024, 512), or as wide as the
-            flattened features allow.
-        normalize: input normalisation; default: none.
+        kernel_size: side of all kernels.
 
     Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is
     differentiable, relative to the normalised input.
 
     Raises:
-        ValueError: a side not divisible, a growing width, an unknown name.
+        ValueError: a side that ``2**depth`` does not divide.
 
     Source: the paper, section 4.3, and the listing of its appendix.
 
@@ -59,7 +59,7 @@ class UGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, width = image_shape(in_shape)
-        depth = largest_depth(height, width, PAPER_DEPTH) if depth is None else depth
+        depth = halvings(height, width, PAPER_DEPTH) if depth is None else depth
         if depth < 1 or height % 2**depth or width % 2**depth:
             raise ValueError(
                 f"height and width must be divisible by 2**depth with depth >= 1, got "
@@ -68,14 +68,42 @@ class UGNN(Classifier):
         layers: list[Layer] = []
         for _ in range(depth):
             for _ in range(2):
-                layers.append(build_conv(conv, channels, kernel_size, (height, width)))
-                layers.append(build_activation(activation, channels))
+                size = (height, width)
+                layers += conv_layers(conv, channels, channels, kernel_size, size, activation)
             if len(layers) == 5 * depth - 1 and max(height, width) > 2:
                 layers.append(MaxPool(2))
                 height = width = 2
             layers.append(PixelUnshuffle(2))
             channels, height, width = 4 * channels, height // 2, width // 2
         flat = channels * height * width
-        widths = tuple(min(size, flat) for size in PAPER_HIDDEN) if hidden is None else hidden
-        dense, last = dense_layers(flat, widths, activation, linear)
+        dense, last = dense_layers(flat, hidden, PAPER_HIDDEN, activation, linear)
         super().__init__(in_shape, n_classes, [*layers, *dense], last, head, normalize)
+
+
+class DenseUGNN(Classifier):
+    r"""Fully connected UGNN: orthogonal dense layers, GNP activations, a UPD head.
+
+    Args: those of :class:`Classifier`, with an ``in_shape`` of any length, which is flattened
+    (tabular data, 2-D toys, small images), and two layers as wide as it by default.
+    Guarantee: as :class:`UGNN`.
+    Source: the paper, section 4 (the layer-wise conditions alone).
+
+    Example:
+        >>> import torch
+        >>> DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2, 2))(torch.rand(5, 2)).shape
+        torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        n_classes: int,
+        activation: str = "maxmin",
+        linear: str = "cholesky",
+        head: str = "simplex",
+        hidden: Sequence[int] | None = None,
+        normalize: Normalize | None = None,
+    ) -> None:
+        flat = math.prod(in_shape)
+        dense, last = dense_layers(flat, hidden, (flat, flat), activation, linear)
+        super().__init__(in_shape, n_classes, dense, last, head, normalize)

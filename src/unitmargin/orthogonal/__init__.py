@@ -10,8 +10,7 @@ from unitmargin.orthogonal.bcop import BCOPConv2d
 from unitmargin.orthogonal.bjorck import BjorckLinear
 from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d
 from unitmargin.orthogonal.cholesky import CholeskyLinear
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.orthogonal.layer import OrthogonalConv2d, OrthogonalLinear
 from unitmargin.orthogonal.manifold import ManifoldLinear, manifold_conv
 from unitmargin.orthogonal.skew import SkewConv2d, SkewLinear
 

@@ -5,10 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
-from unitmargin.layers.fourier import KernelTransform, Spectrum
+from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.bjorck import bjorck
-from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
-from unitmargin.orthogonal.polar import polish
+from unitmargin.orthogonal.layer import KernelConv2d, start_uniformly
+from unitmargin.orthogonal.polar import polish, polish_either_way
 
 BCOP_STEPS = 20
 """Björck steps of the original, in training and evaluation."""
@@ -60,7 +60,7 @@ def bcop_kernel(
     return kernel.permute(3, 0, 1, 2) if grows else kernel.permute(0, 3, 1, 2)
 
 
-class BCOPConv2d(OrthogonalConv2d):
+class BCOPConv2d(KernelConv2d):
     r"""Circular convolution with a semi-orthogonal kernel of exactly ``kernel_size`` taps a side.
 
     One parameter of 2k - 1 square matrices of side q = max(in, out), orthonormalised by
@@ -68,7 +68,6 @@ class BCOPConv2d(OrthogonalConv2d):
     orthogonal with gain :math:`1/\sqrt q`, the bias uniform on :math:`\pm 1/\sqrt{\mathrm{out}}`.
     Padding is circular: k // 2 above and left; below and right as much for odd k, one less for
     even k.
-    Shapes, ``gnp``: as :class:`OrthogonalConv2d`.
     Guarantee: singular values of 1 within 1e-5 in float32 as long as 20 steps suffice, which they
     do up to a condition number of a few hundred; beyond, the layer contracts and stays
     1-Lipschitz. ``freeze()`` iterates until it is exact.
@@ -76,33 +75,19 @@ class BCOPConv2d(OrthogonalConv2d):
     Source: Li et al., arXiv 1911.00937, section 4; rank and initialisation as its public code.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        map_size: tuple[int, int],
-        bias: bool = True,
-    ) -> None:
-        super().__init__(in_channels, out_channels, map_size, bias)
-        self.kernel_size = kernel_size
-        side = max(in_channels, out_channels)
-        start = [
-            nn.init.orthogonal_(torch.empty(side, side), gain=side**-0.5)
-            for _ in range(2 * kernel_size - 1)
-        ]
+    def make_parameters(self) -> None:
+        side, count = max(self.in_channels, self.out_channels), 2 * self.kernel_size - 1
+        matrices = [torch.empty(side, side) for _ in range(count)]
+        start = [nn.init.orthogonal_(matrix, gain=side**-0.5) for matrix in matrices]
         self.raw = nn.Parameter(torch.stack(start))
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -(out_channels**-0.5), out_channels**-0.5)
-        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+        start_uniformly(self.out_channels**-0.5, self.bias)
 
     def kernel(self) -> Float[Tensor, "out in k k"]:
         """The spatial kernel, differentiable in the matrices."""
         return bcop_kernel(bjorck(self.raw, BCOP_STEPS), self.in_channels, self.out_channels)
 
     def spectrum(self) -> Spectrum:
-        spectrum: Spectrum = self.kernel_transform(self.kernel())
-        return spectrum
+        return self.kernel_transform(self.kernel())
 
     def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
         self.transform.require_map(x)
@@ -114,10 +99,7 @@ class BCOPConv2d(OrthogonalConv2d):
         """The deployed layer: matrices iterated in float64 until orthogonal, blocks polished."""
         matrices = polish(bjorck(self.raw.detach(), BCOP_STEPS).double())
         kernel = bcop_kernel(matrices, self.in_channels, self.out_channels)
-        size, map_size = (self.kernel_size, self.kernel_size), self.transform.map_size
-        transform = KernelTransform(size, map_size).to(kernel.device).double()
-        spectrum: Spectrum = transform(kernel)
-        return self.stored(polish_spectrum(spectrum))
+        return self.stored(self.exact_spectrum(kernel).each(polish_either_way))
 
 
 def wrap(x: Float[Tensor, "batch c h w"], kernel_size: int) -> Float[Tensor, "batch c hh ww"]:

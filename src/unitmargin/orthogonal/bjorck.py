@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.orthogonal.layer import OrthogonalLinear
 
 BJORCK_STEPS = 15
 """From singular values in [0.5, 1.4], where training keeps them, 5 steps reach float32 accuracy;
@@ -17,13 +17,14 @@ SQUARINGS = 3
 """Squarings of the Gram matrix that bound the largest singular value from above, within a factor
 rows^(1/32) of the truth: 1.24 for 1024 rows."""
 
-
 WIDE = 2
 """From this many columns a row on, the iteration runs on the Gram matrix: 2.7 times fewer
 multiplications at 512 x 4096, 1.8 times fewer at 1024 x 3072."""
 
+Stack = Float[Tensor, "*stack rows columns"]
 
-def largest_singular_value(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack"]:
+
+def largest_singular_value(raw: Stack) -> Float[Tensor, "*stack"]:
     r"""Upper bound :math:`\|(X X^T)^8\|_F^{1/16}`, without state, start vector or gradient.
 
     A bound from above is what makes the iteration safe: it diverges from :math:`\sqrt 5` on, and
@@ -42,9 +43,7 @@ def largest_singular_value(raw: Float[Tensor, "*stack rows columns"]) -> Float[T
     return bound.sqrt()
 
 
-def bjorck(
-    raw: Float[Tensor, "*stack rows columns"], steps: int = BJORCK_STEPS
-) -> Float[Tensor, "*stack rows columns"]:
+def bjorck(raw: Stack, steps: int = BJORCK_STEPS) -> Stack:
     r"""Björck iteration of order 1, :math:`W \leftarrow (1 + \beta) W - \beta W W^T W`, beta 0.5.
 
     Shapes: any stack with ``rows <= columns``. The start is divided by a bound of its largest
@@ -72,9 +71,7 @@ def bjorck(
     return weight
 
 
-def _steps_on_gram(
-    weight: Float[Tensor, "*stack rows columns"], steps: int
-) -> Float[Tensor, "*stack rows rows"]:
+def _steps_on_gram(weight: Stack, steps: int) -> Float[Tensor, "*stack rows rows"]:
     """The factor M of that many steps, which take W to M W; it is a polynomial in W W^T."""
     gram = weight @ weight.mT
     eye = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)

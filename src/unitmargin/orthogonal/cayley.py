@@ -8,9 +8,8 @@ from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
-from unitmargin.layers.fourier import KernelTransform, Spectrum, from_complex
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear
+from unitmargin.layers.fourier import Spectrum
+from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
 
 INITIAL_SCALE = 0.3
 """Standard deviation of the raw kernel times sqrt(fan-in): the convolution then starts near the
@@ -53,38 +52,25 @@ def cayley(raw: Matrix) -> Matrix:
     return (torch.cat((square, -lower @ inverse), dim=-2) if wide else square).mH
 
 
-class CayleyConv2d(OrthogonalConv2d):
+class CayleyConv2d(KernelConv2d):
     """Circular convolution whose blocks are the Cayley transforms of a free kernel's spectrum.
 
     The free kernel has ``kernel_size`` taps a side and is wrapped on smaller maps; the orthogonal
-    kernel has full support. See :func:`cayley`, and :class:`OrthogonalConv2d` for what growing
-    channels means.
+    kernel has full support. See :func:`cayley`.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        map_size: tuple[int, int],
-        bias: bool = True,
-    ) -> None:
-        super().__init__(in_channels, out_channels, map_size, bias)
-        deviation = INITIAL_SCALE / (kernel_size * in_channels**0.5)
-        kernel = torch.randn(out_channels, in_channels, kernel_size, kernel_size) * deviation
-        self.raw = nn.Parameter(kernel)
-        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+    def make_parameters(self) -> None:
+        size = self.kernel_size
+        deviation = INITIAL_SCALE / (size * self.in_channels**0.5)
+        kernel = torch.randn(self.out_channels, self.in_channels, size, size)
+        self.raw = nn.Parameter(kernel * deviation)
 
     def free_spectrum(self) -> Spectrum:
         """What is transformed, by frequency."""
-        free: Spectrum = self.kernel_transform(self.raw)
-        return free
+        return self.kernel_transform(self.raw)
 
     def spectrum(self) -> Spectrum:
-        free = self.free_spectrum()
-        if self.transform.n_pairs == 0:
-            return Spectrum(cayley(free.real), free.pairs)
-        return from_complex(cayley(free.real), cayley(free.complex_pairs()))
+        return self.free_spectrum().each(cayley)
 
     def freeze(self) -> CircularConvolution:
         """The deployed layer: the transform in float64, which leaves nothing to polish."""
@@ -103,19 +89,10 @@ class ScaledCayleyConv2d(CayleyConv2d):
     Source: Trockman, Kolter, arXiv 2104.07167.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        map_size: tuple[int, int],
-        bias: bool = True,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, map_size, bias)
-        bound = 1.0 / math.sqrt(in_channels * kernel_size**2)
-        nn.init.uniform_(self.raw, -bound, bound)
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -bound, bound)
+    def make_parameters(self) -> None:
+        super().make_parameters()
+        bound = 1.0 / math.sqrt(self.in_channels * self.kernel_size**2)
+        start_uniformly(bound, self.raw, self.bias)
         with torch.no_grad():
             self.scale = nn.Parameter(frobenius(*super().free_spectrum()))
 
@@ -135,10 +112,7 @@ class CayleyLinear(OrthogonalLinear):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)
-        bound = 1.0 / math.sqrt(in_features)
-        nn.init.uniform_(self.raw, -bound, bound)
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -bound, bound)
+        start_uniformly(1.0 / math.sqrt(in_features), self.raw, self.bias)
         self.scale = nn.Parameter(frobenius(self.raw.detach()))
 
     def weight(self) -> Float[Tensor, "out in"]:

@@ -6,13 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.orthogonal.linear import OrthogonalLinear
-
-
-def _solve(lower: Tensor, right: Tensor, transposed: bool = False) -> Tensor:
-    factor = lower.mT if transposed else lower
-    solution: Tensor = torch.linalg.solve_triangular(factor, right, upper=transposed)
-    return solution
+from unitmargin.orthogonal.layer import OrthogonalLinear
 
 
 class _Cholesky(torch.autograd.Function):
@@ -24,7 +18,7 @@ class _Cholesky(torch.autograd.Function):
     @staticmethod
     def forward(raw: Tensor) -> tuple[Tensor, Tensor]:
         lower = torch.linalg.cholesky(raw @ raw.mT)
-        return _solve(lower, raw), lower
+        return torch.linalg.solve_triangular(lower, raw, upper=False), lower
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -37,7 +31,8 @@ class _Cholesky(torch.autograd.Function):
         weight, lower = ctx.saved_tensors
         product = (gradient @ weight.mT).tril()
         mirrored = product + product.tril(-1).mT
-        return _solve(lower, gradient - mirrored @ weight, transposed=True)
+        inner = gradient - mirrored @ weight
+        return torch.linalg.solve_triangular(lower.mT, inner, upper=True)
 
 
 def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.fourier import Spectrum, from_complex
+from unitmargin.layers.half_plane import Size
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
-from unitmargin.orthogonal.convolution import OrthogonalConv2d
-from unitmargin.orthogonal.linear import OrthogonalLinear, require_no_growth
+from unitmargin.orthogonal.layer import OrthogonalConv2d, OrthogonalLinear, require_no_growth
 
 
 class ManifoldLinear(OrthogonalLinear):
@@ -34,7 +34,7 @@ class ManifoldConv2d(OrthogonalConv2d):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, map_size: tuple[int, int], bias: bool = True
+        self, in_channels: int, out_channels: int, map_size: Size, bias: bool = True
     ) -> None:
         require_no_growth("channels", in_channels, out_channels)
         super().__init__(in_channels, out_channels, map_size, bias)
@@ -54,11 +54,7 @@ class ManifoldConv2d(OrthogonalConv2d):
 
 
 def manifold_conv(
-    in_channels: int,
-    out_channels: int,
-    kernel_size: int,
-    map_size: tuple[int, int],
-    bias: bool = True,
+    in_channels: int, out_channels: int, kernel_size: int, map_size: Size, bias: bool = True
 ) -> OrthogonalConv2d:
     """On the manifold where the kernel covers the whole map, Cayley of a local kernel elsewhere.
 

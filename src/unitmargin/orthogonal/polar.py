@@ -14,6 +14,9 @@ POLISH_STEPS = 60
 """Enough cubic steps to raise a singular value from 1e-9 to 1 (each multiplies it by 1.5)."""
 
 
+Matrices = Inexact[Tensor, "*stack rows columns"]
+
+
 class _Polar(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -69,29 +72,24 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     return q.to(raw.dtype)
 
 
-def polish_either_way(
-    weight: Inexact[Tensor, "*stack rows columns"],
-) -> Inexact[Tensor, "*stack rows columns"]:
-    """:func:`polish` to orthonormal rows, or to orthonormal columns where there are fewer."""
-    rows, columns = weight.shape[-2:]
-    return polish(weight) if rows <= columns else polish(weight.mH).mH
+def polish_either_way(weight: Matrices) -> Matrices:
+    """:func:`polish` to orthonormal rows, or columns where there are fewer."""
+    return polish(weight) if weight.shape[-2] <= weight.shape[-1] else polish(weight.mH).mH
 
 
-def polish(
-    weight: Inexact[Tensor, "*stack rows columns"],
-) -> Inexact[Tensor, "*stack rows columns"]:
+def polish(weight: Matrices) -> Matrices:
     r"""Iterate :math:`X \leftarrow X + \tfrac12 R X`, :math:`R = I - X X^H`, in float64.
 
     The last step, taken at :math:`\|R\|_F \le 10^{-4}`, adds
     :math:`(\tfrac38 R^2 + \tfrac5{16} R^3) X` and leaves :math:`\tfrac{35}{64} R^4`; orthogonal
     float32 weights need that step alone. Real and complex stacks. For a matrix near the manifold
-    this is the polar factor; convergence is quadratic.
+    this is the polar factor; convergence is quadratic. No gradient flows through it.
     Guarantee: ``max |X X^H - I| <= 1e-13``.
 
     Raises:
         ValueError: the iteration does not converge (a singular value is zero or above sqrt 3).
     """
-    wide = weight.to(torch.complex128 if weight.is_complex() else torch.float64)
+    wide = weight.detach().to(torch.complex128 if weight.is_complex() else torch.float64)
     if wide.numel() == 0:
         return wide
     eye = torch.eye(wide.shape[-2], dtype=wide.dtype, device=wide.device)

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.fourier import KernelTransform, Spectrum, from_complex, multiply
-from unitmargin.orthogonal.convolution import OrthogonalConv2d, polish_spectrum
-from unitmargin.orthogonal.linear import OrthogonalLinear
-from unitmargin.orthogonal.polar import polish_either_way
+from unitmargin.layers.fourier import Spectrum, multiply
+from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
+from unitmargin.orthogonal.polar import polish, polish_either_way
 
 TRAINING_DEGREE = 5
 """Degree of the truncated series in training, as in the public code."""
@@ -28,7 +27,6 @@ most 0.7 * 3 = 2.1 for a 3 x 3 filter, and about 1.25 for a random one."""
 POWER_STEPS = 10
 """Power steps from a fixed start. They miss a few per cent of the norm of a random matrix, which
 changes the scale of S alone: exp(S) is orthogonal at every scale."""
-
 
 LARGEST_ARGUMENT = {torch.float32: 1.5, torch.float64: 0.3}
 """Norms up to which the series of degree 12 is exact to rounding: x^13 / 13! is 3e-8 and 3e-17."""
@@ -54,17 +52,14 @@ def unrolled_norm(skew: Float[Tensor, "q q k k"], steps: int = POWER_STEPS) -> F
     unrolled = [skew.flatten(1)]
     if skew.shape[-1] > 1:
         unrolled.append(skew.permute(0, 2, 1, 3).flatten(2).flatten(0, 1))
-    norms = [_power_norm(matrix, steps) for matrix in unrolled]
+    norms = []
+    for matrix in unrolled:
+        fixed = matrix.detach()
+        vector = start_vector(matrix.shape[1]).to(fixed)
+        for _ in range(steps):
+            vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
+        norms.append(torch.linalg.vector_norm(matrix @ vector))
     return torch.stack(norms).min()
-
-
-def _power_norm(matrix: Float[Tensor, "rows columns"], steps: int) -> Float[Tensor, ""]:
-    fixed = matrix.detach()
-    vector = start_vector(matrix.shape[1]).to(fixed)
-    for _ in range(steps):
-        vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
-    norm: Tensor = torch.linalg.vector_norm(matrix @ vector)
-    return norm
 
 
 @lru_cache
@@ -86,7 +81,7 @@ def scaled_skew_filter(
     return skew * (correction / torch.where(norm > 0.0, norm, 1.0))
 
 
-class SkewConv2d(OrthogonalConv2d):
+class SkewConv2d(KernelConv2d):
     r"""Skew orthogonal convolution: ``exp(S)`` on q = max(in, out) channels.
 
     Missing input channels are zeros, surplus output channels are dropped.
@@ -99,7 +94,6 @@ class SkewConv2d(OrthogonalConv2d):
       by less than 3e-6 up to its norm bound of 2.1.
 
     Padding is circular as in all convolutions here; the original pads with zeros.
-    Shapes, ``gnp``: as :class:`OrthogonalConv2d`; an odd ``kernel_size``.
     Guarantee: in evaluation, singular values of 1 within 1e-5 in float32.
     Filters start Gaussian with variance 1/q, the bias uniform on
     :math:`\pm 1/\sqrt{\mathrm{out}}`.
@@ -112,35 +106,24 @@ class SkewConv2d(OrthogonalConv2d):
     Source: Singla, Feizi, arXiv 2105.11417.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        map_size: tuple[int, int],
-        bias: bool = True,
-        power_steps: int = POWER_STEPS,
-    ) -> None:
-        if kernel_size % 2 == 0:
+    power_steps = POWER_STEPS
+
+    def make_parameters(self) -> None:
+        side, size = max(self.in_channels, self.out_channels), self.kernel_size
+        if size % 2 == 0:
             raise ValueError(
-                f"kernel_size of a skew convolution must be odd, got {kernel_size}; use "
-                f"{kernel_size + 1}, or BCOP for even kernels"
+                f"kernel_size of a skew convolution must be odd, got {size}; use {size + 1}, or "
+                "BCOP for even kernels"
             )
-        super().__init__(in_channels, out_channels, map_size, bias)
-        self.power_steps = power_steps
-        side = max(in_channels, out_channels)
-        self.raw = nn.Parameter(torch.randn(side, side, kernel_size, kernel_size) / side**0.5)
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -(out_channels**-0.5), out_channels**-0.5)
-        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+        self.raw = nn.Parameter(torch.randn(side, side, size, size) / side**0.5)
+        start_uniformly(self.out_channels**-0.5, self.bias)
 
     def skew_spectrum(self) -> Spectrum:
         """The skew-Hermitian blocks of S, q x q."""
-        spectrum: Spectrum = self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
-        return spectrum
+        return self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
 
     def spectrum(self) -> Spectrum:
-        return self._slice(spectrum_exponential(self.skew_spectrum()))
+        return self._slice(self.skew_spectrum().each(exponential))
 
     def _slice(self, blocks: Spectrum) -> Spectrum:
         rows, columns = slice(self.out_channels), slice(self.in_channels)
@@ -152,17 +135,13 @@ class SkewConv2d(OrthogonalConv2d):
         self.transform.require_map(x)
         with torch.autocast(x.device.type, enabled=False):
             blocks = self.skew_spectrum()
-        missing = blocks.real.shape[-1] - self.in_channels
-        waves = self._series(blocks, self.transform.analyse(x), missing)
-        output: Tensor = self.transform.synthesise(*waves)
+        output = self.transform.synthesise(*self._series(blocks, *self.transform.analyse(x)))
         return output if self.bias is None else output + self.bias[:, None, None]
 
-    def _series(
-        self, blocks: Spectrum, start: tuple[Tensor, Tensor], missing: int
-    ) -> tuple[Tensor, Tensor]:
+    def _series(self, blocks: Spectrum, *start: Tensor) -> tuple[Tensor, Tensor]:
         """The truncated series by Horner's rule; the last product makes the kept channels alone."""
+        missing, kept = blocks.real.shape[-1] - self.in_channels, slice(self.out_channels)
         real, pairs = (nn.functional.pad(part, (0, missing)) for part in start)
-        kept = slice(self.out_channels)
         term = (real, pairs)
         for degree in range(TRAINING_DEGREE, 1, -1):
             image = multiply(blocks, *term)
@@ -174,18 +153,8 @@ class SkewConv2d(OrthogonalConv2d):
     def freeze(self) -> CircularConvolution:
         """The deployed layer: exponentials in float64."""
         skew = scaled_skew_filter(self.raw.detach(), self.power_steps).double()
-        size, map_size = (skew.shape[2], skew.shape[3]), self.transform.map_size
-        transform = KernelTransform(size, map_size).to(skew.device).double()
-        blocks = self._slice(spectrum_exponential(transform(skew)))
-        return self.stored(polish_spectrum(blocks))
-
-
-def spectrum_exponential(blocks: Spectrum) -> Spectrum:
-    """Exponential of every block."""
-    real = exponential(blocks.real)
-    if blocks.pairs.numel() == 0:
-        return Spectrum(real, blocks.pairs)
-    return from_complex(real, exponential(blocks.complex_pairs()))
+        blocks = self._slice(self.exact_spectrum(skew).each(exponential))
+        return self.stored(blocks.each(polish_either_way))
 
 
 def exponential(matrices: Inexact[Tensor, "*stack q q"]) -> Inexact[Tensor, "*stack q q"]:
@@ -227,8 +196,7 @@ class SkewLinear(OrthogonalLinear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)
         self.raw = nn.Parameter(torch.randn(in_features, in_features) / math.sqrt(in_features))
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -(out_features**-0.5), out_features**-0.5)
+        start_uniformly(out_features**-0.5, self.bias)
 
     def skew(self) -> Float[Tensor, "in in"]:
         """The matrix S, of norm about 1."""
@@ -251,4 +219,4 @@ class SkewLinear(OrthogonalLinear):
     def freeze(self) -> Dense:
         """The deployed layer: the exponential in float64."""
         exact = exponential(self.skew().detach().double())[: self.out_features]
-        return self.stored(polish_either_way(exact))
+        return self.stored(polish(exact))
