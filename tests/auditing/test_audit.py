@@ -8,7 +8,7 @@ from exact import affine, box, stretched_affine, unit_affine
 from torch import nn
 
 from unitmargin import DenseUGNN, freeze
-from unitmargin.auditing.audit import audit
+from unitmargin.auditing.audit import audit, layer_rows
 from unitmargin.auditing.gradients import (
     GRADIENT_BATCH,
     gnp_error,
@@ -18,7 +18,6 @@ from unitmargin.auditing.gradients import (
     unit_gradient_error,
     upd_error,
 )
-from unitmargin.auditing.rows import layer_rows
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.normalize import Normalize

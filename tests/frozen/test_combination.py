@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from unitmargin.auditing.audit import layer_rows
 from unitmargin.auditing.gradients import jacobian
-from unitmargin.auditing.rows import layer_rows
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.layers.activations import Abs
 

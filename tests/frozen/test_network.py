@@ -70,7 +70,7 @@ def replace_buffer(network: FrozenNetwork) -> None:
 
 def load_state(network: FrozenNetwork) -> None:
     state = network.state_dict()
-    last = f"network.layers.{len(network.layers) - 1}.weight"
+    last = f"layers.{len(network.layers) - 1}.weight"
     network.load_state_dict({**state, last: 2.0 * state[last]})
 
 
@@ -139,7 +139,7 @@ def test_in_float64_evaluates_the_stored_weights() -> None:
     assert torch.equal(wide.head.weight, truth.network.head.weight.double())
     assert truth.network.dtype == torch.float32
     double = unit_affine(torch.float64).network
-    assert double.in_float64() is double.network
+    assert double.in_float64() is double
 
 
 def test_nothing_is_trainable() -> None:

@@ -152,7 +152,7 @@ def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatc
     frozen = freeze(UGNN((1, 16, 16), 4, hidden=(100,)), torch.float64)
     profile = Profile("blocked", torch.float64, 2)
     x = torch.rand(3, 1, 16, 16, dtype=torch.float64)
-    layers = list(profile.deploy(frozen.network).layers)
+    layers = list(profile.deploy(frozen).layers)
     assert (FrozenNetwork(layers, (1, 16, 16))(x) - frozen(x)).abs().max() <= 1e-13
     kinds = [type(layer).__name__ for layer in layers]
     assert kinds[1] == "CircularConvolution"  # an FFT of one channel

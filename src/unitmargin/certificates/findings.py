@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from unitmargin.auditing.finding import Finding, at_most
+from unitmargin.certificates.boundary import Inputs, Labels, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
@@ -27,7 +26,7 @@ slack of every profile on small networks, so that there are certificates to brea
 network is linear up to the boundary, so that rounding alone decides."""
 
 
-def closed_form_finding(frozen: FrozenNetwork, inputs: Float[Tensor, "batch *shape"]) -> Finding:
+def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     """No point of the closed form and its outward ray flips the label inside a certified radius.
 
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
@@ -49,10 +48,7 @@ def closed_form_finding(frozen: FrozenNetwork, inputs: Float[Tensor, "batch *sha
 
 
 def stored_finding(
-    frozen: FrozenNetwork,
-    inputs: Float[Tensor, "batch *shape"],
-    predicted: Int[Tensor, " batch"],
-    radius: Float[Tensor, " batch"],
+    frozen: FrozenNetwork, inputs: Inputs, predicted: Labels, radius: Values
 ) -> Finding:
     """Certificates derived again agree with stored ones: same labels, radii within a few ulp."""
     certificate = certify(frozen, inputs)
@@ -65,7 +61,7 @@ def stored_finding(
     return found if found.passed else found.changed(detail=detail)
 
 
-def rounding_finding(frozen: FrozenNetwork, inputs: Float[Tensor, "batch *shape"]) -> Finding:
+def rounding_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
 
     The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under

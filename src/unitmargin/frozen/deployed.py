@@ -7,21 +7,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
 from unitmargin.frozen.proof import Proof, Proofs
-from unitmargin.layers.contract import FixedLayer, Layer, Network
-from unitmargin.layers.promises import UPD, Promise, head_promise
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.promises import UPD, head_promise
 
 
-class FrozenNetwork(Network):
+class FrozenNetwork(FixedNetwork):
     """A classifier without parametrisation: what is certified, attacked, saved and deployed.
 
-    It holds the plain network that evaluates (``network``) and owns what is proved of it. The last
-    of ``layers`` is the head, a :class:`Dense` layer with one row a class. ``in_shape`` is the
-    shape of one input, in the units in which every radius is stated. ``facts`` are what was
-    measured at freezing; ``facts["head"]`` names the promise of the head, UPD if left out.
+    A plain network that owns what is proved of it. The last of ``layers`` is the head, a
+    :class:`Dense` layer with one row a class. ``in_shape`` is the shape of one input, in the units
+    in which every radius is stated. ``facts`` are what was measured at freezing; ``facts["head"]``
+    names the promise of the head, UPD if left out.
 
     Raises:
         ValueError: no :class:`Dense` head, or a promise of the head that is not known.
@@ -34,51 +33,12 @@ class FrozenNetwork(Network):
         classes: Sequence[str] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__()
-        self.facts = dict(facts or {})
-        promise = head_promise(self.facts.get("head", UPD.name))
-        self.network = FixedNetwork(layers, in_shape, promise)
-        self.in_shape = self.network.in_shape
-        self.n_classes = self.network.head.size[0]
+        recorded = dict(facts or {})
+        super().__init__(layers, in_shape, head_promise(recorded.get("head", UPD.name)))
+        self.facts = recorded
+        self.n_classes = self.head.size[0]
         self.classes = tuple(classes) or tuple(str(index) for index in range(self.n_classes))
         self._proofs: Proofs | None = None
-
-    @property
-    def layers(self) -> torch.nn.ModuleList:
-        return self.network.layers
-
-    @property
-    def head(self) -> Dense:
-        return self.network.head
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.network.dtype
-
-    @property
-    def input_scale(self) -> float:
-        """Lipschitz constant of the input normalisation, 1 without one."""
-        return self.network.input_scale
-
-    def features(self) -> list[FixedLayer]:
-        """All layers but the head."""
-        return self.network.features()
-
-    def named_layers(self) -> list[tuple[str, Layer]]:
-        return self.network.named_layers()
-
-    @property
-    def head_promise(self) -> Promise:
-        return self.network.head_promise
-
-    def head_weight(self) -> Float[Tensor, "classes features"]:
-        return self.network.head_weight()
-
-    def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        return self.network.normalised(x)
-
-    def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        return self.network.logits(normalised)
 
     def require_input(self, x: Tensor) -> None:
         """Raise unless ``x`` is a batch of floating-point inputs of the network's shape."""
@@ -120,10 +80,9 @@ class FrozenNetwork(Network):
 
     def in_float64(self) -> FixedNetwork:
         """The same stored weights, evaluated in float64."""
-        wide = self.dtype == torch.float64
-        return self.network if wide else self.deployed(PROFILES["float64"])
+        return self if self.dtype == torch.float64 else self.deployed(PROFILES["float64"])
 
     def _up_to_date(self) -> Proofs:
         if self._proofs is None or not self._proofs.up_to_date():
-            self._proofs = Proofs(self.network)
+            self._proofs = Proofs(self)
         return self._proofs

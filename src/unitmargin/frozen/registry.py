@@ -9,18 +9,10 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
+WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
+
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    layer.kind: layer
-    for layer in (
-        Flatten,
-        PixelUnshuffle,
-        MaxPool,
-        ScaledAveragePool,
-        Normalize,
-        Dense,
-        CircularConvolution,
-        ConvexCombination,
-    )
+    layer.kind: layer for layer in (*WITHOUT_WEIGHT, Dense, CircularConvolution, ConvexCombination)
 } | dict(ACTIVATIONS)
 
 BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
