@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from jacobians import gnp_error
 
-from unitmargin.auditing.gradients import gnp_error
 from unitmargin.layers.activations import (
     ACTIVATIONS,
     OPLU,

@@ -109,16 +109,13 @@ class Audit:
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.layers)
-        rows = [
+        lines = [f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise"]
+        lines += [
             f"{row.name:<{width}} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "
             f"{row.promise.name if row.kept else f'not {row.promise.name}'}"
             for row in self.layers
         ]
-        lines = [
-            f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise",
-            *rows,
-            f"orthogonality error {self.orthogonality_error:.2e}",
-        ]
+        lines.append(f"orthogonality error {self.orthogonality_error:.2e}")
         if any(row.promise == LIPSCHITZ for row in self.layers):
             lines.append(f"Lipschitz error     {self.lipschitz_error:.2e}")
         lines.append(f"{self.head.title:<19} {self.head_error:.2e}")

@@ -13,8 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Inputs, Labels, Values
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.margin import pair_margins, ranked
 
@@ -132,7 +133,7 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
         True
     """
     frozen.require_input(x)
-    chosen = find_profile(profile)
+    chosen = choose("profile", profile, PROFILES)
     proof = frozen.proof(chosen)
     inputs = x.detach().to(chosen.dtype)
     if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(x.detach().double())):

@@ -12,23 +12,17 @@ from unitmargin.foundation.options import Options
 from unitmargin.frozen import FrozenNetwork
 
 PLACES = (
-    (0.0, "large radius"),
-    (1.0, "small radius"),
-    (0.5, "typical radius"),
-    (0.02, "large radius"),
-    (0.98, "small radius"),
-    (0.45, "typical radius"),
+    (0.0, "large radius"), (1.0, "small radius"), (0.5, "typical radius"),
+    (0.02, "large radius"), (0.98, "small radius"), (0.45, "typical radius"),
     (0.55, "typical radius"),
-)
+)  # fmt: skip
 """Which right predictions are shown: shares of the way down the order of falling radius. Where
 there are few, an earlier place wins."""
-
-IMAGE_CHANNELS = (1, 3)
 
 
 def is_image(in_shape: tuple[int, ...]) -> bool:
     """Whether an input of this shape can be shown as a grey or colour image."""
-    return len(in_shape) == 3 and in_shape[0] in IMAGE_CHANNELS
+    return len(in_shape) == 3 and in_shape[0] in (1, 3)
 
 
 class Exhibit(Options):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from unitmargin.auditing.finding import Finding, at_most
-from unitmargin.certificates.boundary import Inputs, Labels, Values
+from unitmargin.certificates.boundary import Inputs, Labels, Mask, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
@@ -32,19 +32,22 @@ def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
     decided in float64.
     """
-    certificate = certify(frozen, inputs)
-    found = closest_adversarial(frozen, inputs)
-    certified = found.flipped & (certificate.radius > 0)
-    ratio = torch.where(certified, found.flipped_distance / certificate.radius, torch.inf)
-    worst = int(ratio.argmin())
-    value = float(ratio[worst])
+    radius, found = certify(frozen, inputs).radius, closest_adversarial(frozen, inputs)
+    worst, value = _smallest_ratio(found.flipped, found.flipped_distance, radius)
     detail = ""
     if value < 1.0:
         detail = (
             f"sample {worst}: a point at distance {float(found.flipped_distance[worst]):.9f} has "
-            f"another label, inside the certified radius {float(certificate.radius[worst]):.9f}"
+            f"another label, inside the certified radius {float(radius[worst]):.9f}"
         )
     return Finding(name=CLOSED_FORM, passed=value >= 1.0, value=value, bound=1.0, detail=detail)
+
+
+def _smallest_ratio(found: Mask, distance: Values, radius: Values) -> tuple[int, float]:
+    """Where the found point is closest for its radius, and the ratio; infinite without both."""
+    ratio = torch.where(found & (radius > 0), distance / radius, torch.inf)
+    worst = int(ratio.argmin())
+    return worst, float(ratio[worst])
 
 
 def stored_finding(
@@ -93,10 +96,8 @@ def search_finding(searches: Sequence[Search]) -> Finding:
     """
     value, detail = math.inf, ""
     for search in searches:
-        claimed = search.found & (search.radius > 0)
-        ratio = torch.where(claimed, search.distance / search.radius, torch.inf)
-        worst = int(ratio.argmin())
-        value = min(value, float(ratio[worst]))
+        worst, ratio = _smallest_ratio(search.found, search.distance, search.radius)
+        value = min(value, ratio)
         if not detail and bool(search.inside().any()):
             detail = (
                 f"test sample {int(search.index[worst])}: {search} found another label at distance "

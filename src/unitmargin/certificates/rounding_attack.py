@@ -14,8 +14,9 @@ from torch import Tensor
 
 from unitmargin.certificates.boundary import TINY, Inputs, Labels, move_to_boundary, spread_over
 from unitmargin.certificates.certify import certificate_from_logits, certify
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
-from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.margin import margins, ranked
 
 CANDIDATES = 1500
@@ -74,7 +75,7 @@ def rounding_attack(
 
     Cost: ``3 * candidates`` forward passes a sample under the profile.
     """
-    chosen = find_profile(profile)
+    chosen = choose("profile", profile, PROFILES)
     network = frozen.deployed(chosen)
     inputs = x.detach().to(chosen.dtype)
     certificate = certify(frozen, inputs, profile)

@@ -82,23 +82,15 @@ class CircularConvolution(WeightedLayer):
         return spectrum_singular_values(Spectrum(self.real, self.pairs.double()))
 
     def constants(self) -> LayerConstants:
-        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
-        return LayerConstants(self._norm_bound(), self._absolute_norm_bound(), bias * UP)
-
-    def _norm_bound(self) -> float:
-        """S: the largest norm of any block."""
+        """S is the largest norm of any block, a that of the absolute values of any, complex ones
+        embedded: of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``."""
         real = [spectral_norm_bound(part) for part in in_chunks(self.real)]
         pairs = [spectral_norm_bound(real_embedding(part), True) for part in in_chunks(self.pairs)]
-        return max(real + pairs)
-
-    def _absolute_norm_bound(self) -> float:
-        """a: the largest norm of the absolute values of any block, complex ones embedded.
-
-        Of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``.
-        """
         sums = self.pairs.double().abs().sum(1)
         chunks = [*in_chunks(self.real), *in_chunks(sums)]
-        return max(absolute_norm_bound(chunk) for chunk in chunks) * UP
+        absolute = max(absolute_norm_bound(chunk) for chunk in chunks) * UP
+        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
+        return LayerConstants(max(real + pairs), absolute, bias * UP)
 
     def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(9): transform, one product a frequency with the bias in it or after it, transform back,

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from unitmargin.foundation.choice import choose
 from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
@@ -69,15 +68,6 @@ PROFILES = {
         Profile("float32", torch.float32),
     )
 }
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of the given name.
-
-    Raises:
-        ValueError: unknown name.
-    """
-    return choose("profile", name, PROFILES)
 
 
 def require_environment(profile: Profile, device: torch.device) -> None:
