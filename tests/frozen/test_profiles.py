@@ -10,9 +10,9 @@ from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
 from unitmargin.frozen import Dense, FrozenNetwork, canary, convolution
-from unitmargin.frozen.blocked import blocked_product
 from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError
+from unitmargin.frozen.weighted import blocked_product
 
 CPU = torch.device("cpu")
 

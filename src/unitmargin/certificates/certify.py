@@ -113,8 +113,6 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
     the rounding errors, ``slack``, was taken off (docs/soundness.md).
 
     Args:
-        frozen: the deployed network.
-        x: inputs, as they enter the network.
         profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
             owns; ``float32``, in any order: honest, and usually too loose for large inputs.
 

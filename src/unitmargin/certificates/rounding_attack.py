@@ -164,17 +164,15 @@ class _Search:
 
     def _inside_with_another_label(self, points: Tensor, radius: float) -> Tensor | None:
         distances = (points.double() - self.x.double()).flatten(1).norm(dim=1)
-        near: Tensor = points[distances <= radius * (1.0 + 1e-12)]
+        near = points[distances <= radius * (1.0 + 1e-12)]
         if not len(near):
             return None
         with torch.no_grad():
             logits = self.network(near)
         labels = torch.full((len(near),), self.label, device=near.device)
-        flipped: Tensor = near[margins(logits, labels) < 0.0]
-        for point in flipped.unbind():
-            if strictly_inside(self.x, point, radius):
-                return point
-        return None
+        flipped = near[margins(logits, labels) < 0.0]
+        inside = (point for point in flipped if strictly_inside(self.x, point, radius))
+        return next(inside, None)
 
 
 def strictly_inside(x: Tensor, point: Tensor, radius: float) -> bool:

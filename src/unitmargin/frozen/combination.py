@@ -17,7 +17,7 @@ COMBINATION_ROUNDINGS = 3
 """Most roundings of a path of a convex combination: one minus the share, a product, the sum."""
 
 BRANCH_LAYERS: dict[str, type[FixedLayer]] = {}
-"""The layers a stored branch may name: all frozen ones, entered by their registry."""
+"""The layers a stored branch may name: all frozen ones, entered by ``files``."""
 
 
 class ConvexCombination(FixedLayer):

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.blocked import WIDE_CHANNELS, blocked_product
 from unitmargin.frozen.spectral import (
     absolute_norm_bound,
     in_chunks,
@@ -16,7 +15,7 @@ from unitmargin.frozen.spectral import (
     spectral_norm_bound,
 )
 from unitmargin.frozen.transforms import transform_error
-from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide
+from unitmargin.frozen.weighted import WIDE_CHANNELS, Errors, WeightedLayer, Wide, blocked_product
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, join_products

@@ -4,9 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.blocked import blocked_product
 from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
-from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide
+from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide, blocked_product
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.singular_values import singular_values

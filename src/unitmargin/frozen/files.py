@@ -12,11 +12,16 @@ from torch import Tensor
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.frozen.combination import take_prefixed
+from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.deployed import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.frozen.registry import FROZEN_LAYERS
+from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
 FORMAT = "unitmargin-frozen-2"
 
@@ -33,6 +38,15 @@ bias above it float64 itself resolves logits no finer than 1e-4, so no radius wo
 
 LARGEST_INPUT = 2**28
 """Most numbers of one input: the shape is checked by evaluating the network once."""
+
+WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
+
+FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
+    layer.kind: layer for layer in (*WITHOUT_WEIGHT, Dense, CircularConvolution, ConvexCombination)
+} | dict(ACTIVATIONS)
+"""The layers that a file may name."""
+
+BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
 
 
 class ModelFileError(ValueError):

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.network import FixedNetwork
+from unitmargin.frozen.weighted import WIDE_CHANNELS
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
 
 CHUNK = 32
