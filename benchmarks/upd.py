@@ -17,9 +17,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
-from unitmargin.auditing.gradients import upd_error
 from unitmargin.foundation.files import write_json
 from unitmargin.heads import UPD_HEADS, UPDHead
+from unitmargin.layers.promises import UPD
 from unitmargin.runs.provenance import provenance
 
 NOISE = 0.05
@@ -58,7 +58,7 @@ def rows(classes: int, rounds: int) -> list[dict[str, float | int | str]]:
             "classes": classes,
             "features": features,
             "head": name,
-            "pair_error": upd_error(head.weight()),
+            "pair_error": UPD.measure(head.weight()),
             "seconds": medians[name],
             "over_simplex": medians[name] / medians["simplex"],
         }

@@ -10,18 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from jacobians import gnp_error, jacobian, upd_error
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
 from unitmargin.auditing.audit import audit
-from unitmargin.auditing.gradients import (
-    gnp_error,
-    jacobian,
-    pair_distances,
-    pair_gradient_norms,
-    unit_gradient_error,
-    upd_error,
-)
+from unitmargin.auditing.gradients import pair_distances, pair_gradient_norms, unit_gradient_error
 from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import ACTIVATIONS

@@ -5,20 +5,17 @@ import math
 import pytest
 import torch
 from exact import affine, box, stretched_affine, unit_affine
+from jacobians import gnp_error, jacobian, upd_error
 from torch import nn
 
 from unitmargin import DenseUGNN, freeze
-from unitmargin.auditing.audit import audit
+from unitmargin.auditing.audit import audit, layer_rows
 from unitmargin.auditing.gradients import (
     GRADIENT_BATCH,
-    gnp_error,
-    jacobian,
     pair_distances,
     pair_gradient_norms,
     unit_gradient_error,
-    upd_error,
 )
-from unitmargin.auditing.rows import layer_rows
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.normalize import Normalize

@@ -15,8 +15,8 @@ from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_inputs, read_model
 from unitmargin.frozen import FROZEN_LAYERS, Dense, FrozenNetwork, save
-from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.weighted import WIDE_CHANNELS
 
 AGREEMENT = 1e-12
 """Two float64 evaluations of logits of size 1."""

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from jacobians import jacobian
 
-from unitmargin.auditing.gradients import jacobian
-from unitmargin.auditing.rows import layer_rows
+from unitmargin.auditing.audit import layer_rows
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.layers.activations import Abs
 

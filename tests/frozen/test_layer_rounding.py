@@ -10,7 +10,7 @@ from torch import Tensor
 from unitmargin import certify
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork
-from unitmargin.frozen.profiles import PROFILES, find_profile
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.arithmetic import Affine, gamma
 from unitmargin.layers.average_pool import ScaledAveragePool
@@ -35,7 +35,7 @@ def only_row(layer: FixedLayer, head_inputs: int, *before: FixedLayer) -> LayerR
     head = Dense(torch.eye(2, head_inputs), torch.zeros(2))
     shape = (1, 4, 4) if isinstance(layer, ScaledAveragePool) else (head_inputs,)
     network = FrozenNetwork([*before, layer, Flatten(), head], shape)
-    return network.proof(find_profile("float32")).bounds.layers[len(before)]
+    return network.proof(PROFILES["float32"]).bounds.layers[len(before)]
 
 
 def agrees(found: Affine, constant: Fraction, slope: Fraction) -> None:
@@ -103,7 +103,7 @@ def test_explain_shows_the_layers_of_a_branch() -> None:
     inner = ConvexCombination(torch.tensor(0.5), [Abs()])
     outer = ConvexCombination(torch.tensor(0.25), [*combination().sublayers(), inner])
     head = Dense(torch.tensor([[1.0], [-1.0]]), torch.zeros(2))
-    bounds = FrozenNetwork([outer, Abs(), head], (1,)).proof(find_profile("float32")).bounds
+    bounds = FrozenNetwork([outer, Abs(), head], (1,)).proof(PROFILES["float32"]).bounds
     lines = bounds.explain(2.0).splitlines()
     names = [line[:28].rstrip() for line in lines[1:-1]]
     assert names == [
@@ -131,8 +131,8 @@ def test_t4_pair_errors_of_peers_stay_below_their_bound(
     name: str, head: str | None, poisoned: bool, profile: str
 ) -> None:
     network = peer(name, head, poisoned)
-    bounds = network.proof(find_profile(profile)).bounds
-    deployed = network.deployed(find_profile(profile))
+    bounds = network.proof(PROFILES[profile]).bounds
+    deployed = network.deployed(PROFILES[profile])
     ratios = []
     for scale in (1e-3, 1.0, 1e3):
         x = scale * inputs(network, 100)
@@ -172,7 +172,7 @@ def in_order(rows: tuple[LayerRounding, ...]) -> list[LayerRounding]:
 @pytest.mark.parametrize("poisoned", [False, True])
 def test_norms_cover_the_activations_of_branches(profile: str, poisoned: bool) -> None:
     network = peer("resnet9", poisoned=poisoned)
-    chosen = find_profile(profile)
+    chosen = PROFILES[profile]
     rows = in_order(network.proof(chosen).bounds.layers)[:-1]
     x = inputs(network, 50)
     norms = network.proof(PROFILES["float64"]).input_norms(x)
@@ -207,7 +207,7 @@ def test_changes_inside_a_branch_reach_every_profile() -> None:
 
 
 def test_branches_are_evaluated_as_the_profile_says() -> None:
-    network = peer("resnet9").deployed(find_profile("float32-blocked"))
+    network = peer("resnet9").deployed(PROFILES["float32-blocked"])
     branches = [layer for layer in network.layers if isinstance(layer, ConvexCombination)]
     kinds = [type(inner).__name__ for layer in branches for inner in layer.sublayers()]
     assert kinds == ["WideConvolution", "MaxMin"] * 4

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
 from unitmargin.frozen import Dense, FrozenNetwork, canary, convolution
-from unitmargin.frozen.blocked import blocked_product
 from unitmargin.frozen.canary import require_arithmetic
-from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError, find_profile
+from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError
+from unitmargin.frozen.weighted import blocked_product
 
 CPU = torch.device("cpu")
 
@@ -70,7 +70,7 @@ def test_t10_autocast_does_not_reach_the_evaluation(frozen: FrozenNetwork, name:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_t10_the_canary_accepts_this_machine(name: str) -> None:
-    require_arithmetic(find_profile(name), CPU)
+    require_arithmetic(PROFILES[name], CPU)
 
 
 @pytest.mark.parametrize("name", canary.PRODUCTS)
@@ -85,7 +85,7 @@ def test_t10_the_canary_refuses_rounded_products(
     monkeypatch.setitem(canary.PRODUCTS, name, truncated)
     for profile in PROFILES:
         with pytest.raises(ProfileError, match=f"standard dot products, but a {name}"):
-            require_arithmetic(find_profile(profile), CPU)
+            require_arithmetic(PROFILES[profile], CPU)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -99,7 +99,7 @@ def test_t10_the_canary_refuses_a_transform_of_lower_precision(
 
     monkeypatch.setattr(canary.torch.fft, "rfft2", rough)
     with pytest.raises(ProfileError, match="standard FFT"):
-        require_arithmetic(find_profile(name), CPU)
+        require_arithmetic(PROFILES[name], CPU)
 
 
 def test_t10_the_canary_runs_once_a_network(
@@ -132,7 +132,7 @@ def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork, name
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 65, 500])
 def test_blocked_products_keep_to_their_bound(length: int) -> None:
     """Against exact rational sums, with the roundings counted by ``Profile.length``."""
-    profile = find_profile("float32-blocked")
+    profile = PROFILES["float32-blocked"]
     assert profile.chunk is not None
     left = torch.rand(3, length)  # one sign: no cancellation hides an error
     right = torch.rand(4, length)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from unitmargin import UGNN, DenseUGNN, certify, freeze
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
-from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
+from unitmargin.frozen.profiles import PROFILES, Profile
 from unitmargin.frozen.transforms import TABLE_ERROR
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.layers.arithmetic import Affine, gamma
@@ -74,7 +74,7 @@ def test_t4_pair_errors_stay_below_their_bound(
     key: str, name: str, scale: float, repeats: int
 ) -> None:
     """100,800 evaluations in all, a hundred times as many nightly."""
-    network, profile = NETWORKS[key], find_profile(name)
+    network, profile = NETWORKS[key], PROFILES[name]
     for _ in range(repeats * {"image": 7, "vector": 49}[key]):
         ratios = pair_errors(network, profile, scale * torch.randn(300, *network.in_shape))
         assert USELESS < ratios.max() < 1
@@ -84,7 +84,7 @@ def test_t4_pair_errors_stay_below_their_bound(
 @pytest.mark.parametrize("key", NETWORKS)
 def test_t4_errors_made_large_on_purpose_stay_below(key: str, name: str) -> None:
     """Hill climbing on the ratio by moves of one last place."""
-    network, profile = NETWORKS[key], find_profile(name)
+    network, profile = NETWORKS[key], PROFILES[name]
     best = torch.randn(32, *network.in_shape)
     ratio = pair_errors(network, profile, best)
     start = float(ratio.mean())
@@ -102,7 +102,7 @@ def test_t4_errors_made_large_on_purpose_stay_below(key: str, name: str) -> None
 def test_t4_the_order_of_summation_is_covered() -> None:
     weight, bias = torch.randn(3, 300), torch.randn(3)
     network = FrozenNetwork([Dense(weight, bias)], (300,))
-    profile = find_profile("float32")
+    profile = PROFILES["float32"]
     bounds = network.proof(profile).bounds
     x = torch.randn(300)
     exact = weight.double() @ x.double() + bias.double()
@@ -125,7 +125,7 @@ def test_t4_one_dot_product_reaches_a_good_share_of_its_bound() -> None:
     network = FrozenNetwork([Dense(weight, torch.zeros(2))], (terms,))
     x = torch.ones(1, terms)
     x[0, 0] = 2.0**24
-    bounds = network.proof(find_profile("float32")).bounds
+    bounds = network.proof(PROFILES["float32"]).bounds
     total = torch.zeros(())
     for value in x[0]:
         total = total + value
@@ -143,9 +143,9 @@ def test_t15_a_large_bias_of_the_head_is_paid_for() -> None:
     weight = torch.randn(2, 4) * 1e-3
     network = FrozenNetwork([Dense(weight, torch.full((2,), 2.0**20))], (4,))
     x = torch.randn(400, 4)
-    worst = pair_errors(network, find_profile("float32"), x)
+    worst = pair_errors(network, PROFILES["float32"], x)
     assert worst.max() < 1
-    bounds = network.proof(find_profile("float32")).bounds
+    bounds = network.proof(PROFILES["float32"]).bounds
     # The part without the bias is exceeded by the same errors.
     share = float(bounds.beta[0, 1] * input_norms(network, x).max() / bounds.alpha[0, 1])
     assert worst.max() > 100 * share
@@ -156,9 +156,9 @@ def test_t15_a_large_hidden_bias_is_paid_for() -> None:
     back = Dense(torch.eye(4), torch.full((4,), -(2.0**20)))
     network = FrozenNetwork([hidden, back, Dense(torch.randn(2, 4), torch.zeros(2))], (4,))
     x = torch.randn(400, 4)
-    worst = pair_errors(network, find_profile("float32"), x)
+    worst = pair_errors(network, PROFILES["float32"], x)
     assert worst.max() < 1
-    bounds = network.proof(find_profile("float32")).bounds
+    bounds = network.proof(PROFILES["float32"]).bounds
     share = float(bounds.beta[0, 1] * input_norms(network, x).max() / bounds.alpha[0, 1])
     assert worst.max() > 100 * share
 
@@ -166,8 +166,8 @@ def test_t15_a_large_hidden_bias_is_paid_for() -> None:
 def test_t15_the_last_layer_is_paid_for() -> None:
     weight = torch.randn(2, 3000)
     network = FrozenNetwork([Dense(weight, torch.zeros(2))], (3000,))
-    assert pair_errors(network, find_profile("float32"), torch.randn(200, 3000)).max() < 1
-    bounds = network.proof(find_profile("float32")).bounds
+    assert pair_errors(network, PROFILES["float32"], torch.randn(200, 3000)).max() < 1
+    bounds = network.proof(PROFILES["float32"]).bounds
     rows = float(weight.double().norm(dim=1).sum())
     assert float(bounds.beta[0, 1]) >= rows * 3001 * 2.0**-24
 
@@ -178,7 +178,7 @@ def test_bounds_of_one_layer_by_hand() -> None:
         [Dense(torch.tensor([[2.0]]), torch.tensor([3.0])),
          Dense(torch.tensor([[1.0], [-1.0]]), torch.tensor([5.0, 7.0]))], (1,),
     )  # fmt: skip
-    bounds = network.proof(find_profile("float32")).bounds
+    bounds = network.proof(PROFILES["float32"]).bounds
     unit = Fraction(1, 2**24)
     g2, g4 = 2 * unit / (1 - 2 * unit), 4 * unit / (1 - 4 * unit)
     error = (2 * g2, 3 * g2)  # slope and constant after the hidden layer
@@ -194,7 +194,7 @@ def test_bounds_of_one_layer_by_hand() -> None:
 def test_explain_adds_up_to_the_slack() -> None:
     network = NETWORKS["image"]
     for name in PROFILES:
-        bounds = network.proof(find_profile(name)).bounds
+        bounds = network.proof(PROFILES[name]).bounds
         lines = bounds.explain(3.0).splitlines()
         costs = [float(line.split()[-1]) for line in lines[1:]]
         assert len(costs) == len(network.layers) + 1
@@ -228,7 +228,7 @@ def test_bounds_of_a_convolution_by_hand() -> None:
         torch.full((4, 1, 1), 2.0), torch.zeros(0, 2, 1, 1), torch.tensor([3.0]), (2, 2)
     )
     head = Dense(torch.tensor([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), torch.zeros(2))
-    profile = find_profile("float32")
+    profile = PROFILES["float32"]
     rows = FrozenNetwork([layer, Flatten(), head], (1, 2, 2)).proof(profile).bounds.layers
     unit = profile.unit
     eta = math.sqrt(8.0) * (TABLE_ERROR + unit) + gamma(4, unit) * 2.0  # || |B| || = 2
@@ -242,7 +242,7 @@ def test_bounds_of_a_convolution_by_hand() -> None:
 
 def test_layers_in_float64_round_their_output() -> None:
     """One float32 rounding, and less than that again for all float64 ones."""
-    network, profile = NETWORKS["image"], find_profile("float32-blocked")
+    network, profile = NETWORKS["image"], PROFILES["float32-blocked"]
     rows, wide = network.proof(profile).bounds.layers, network.deployed(profile).layers
     found = [row for row, layer in zip(rows, wide, strict=True) if "Wide" in type(layer).__name__]
     assert {row.kind for row in found} == {"circular_convolution", "dense"}
@@ -251,14 +251,14 @@ def test_layers_in_float64_round_their_output() -> None:
 
 
 def test_the_normalisation_pays_two_roundings() -> None:
-    network, profile = NETWORKS["image"], find_profile("float32")
+    network, profile = NETWORKS["image"], PROFILES["float32"]
     assert network.proof(profile).bounds.layers[0].error == Affine(slope=gamma(2, profile.unit))
 
 
 @pytest.mark.parametrize("key", NETWORKS)
 @pytest.mark.parametrize("name", PROFILES)
 def test_norms_cover_the_activations(key: str, name: str) -> None:
-    network, profile = NETWORKS[key], find_profile(name)
+    network, profile = NETWORKS[key], PROFILES[name]
     bounds = network.proof(profile).bounds
     z = torch.randn(200, *network.in_shape).to(profile.dtype)
     norms = input_norms(network, z)
@@ -272,7 +272,7 @@ def test_errors_of_all_layers_add_up() -> None:
     """Each layer of norm 2 doubles the errors made before it."""
     layers = [Dense(2.0 * torch.eye(3), torch.ones(3)) for _ in range(3)]
     head = Dense(torch.eye(3), torch.zeros(3))
-    rows = FrozenNetwork([*layers, head], (3,)).proof(find_profile("float32")).bounds.layers
+    rows = FrozenNetwork([*layers, head], (3,)).proof(PROFILES["float32"]).bounds.layers
     expected = 4.0 * rows[0].error.slope + 2.0 * rows[1].error.slope + rows[2].error.slope
     assert rows[2].total.slope == pytest.approx(expected, rel=1e-9)
     expected = 4.0 * rows[0].error.constant + 2.0 * rows[1].error.constant + rows[2].error.constant

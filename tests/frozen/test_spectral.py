@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 import torch
+from jacobians import jacobian
 from rational import is_upper_bound
 from torch import Tensor
 
-from unitmargin.auditing.gradients import jacobian
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, spectral
 from unitmargin.frozen.spectral import (
     RESIDUAL_ENOUGH,

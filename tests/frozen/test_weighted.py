@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from jacobians import jacobian
 
-from unitmargin.auditing.gradients import jacobian
 from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, ConvexCombination, Dense
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.contract import FixedLayer

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from jacobians import upd_error
 from torch import Tensor
 
-from unitmargin.auditing.gradients import upd_error
 from unitmargin.heads import UPD_HEADS
 from unitmargin.heads.upd import (
     BoundedUPD,

@@ -4,9 +4,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from jacobians import gnp_error, jacobian
 from torch import Tensor
 
-from unitmargin.auditing.gradients import gnp_error, jacobian
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.normalize import NORMALIZATIONS, Normalize, normalize_from
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle

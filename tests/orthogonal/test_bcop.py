@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from jacobians import jacobian
 
-from unitmargin.auditing.gradients import jacobian
 from unitmargin.orthogonal.bcop import BCOPConv2d, bcop_kernel, block_convolve, projectors, wrap
 from unitmargin.orthogonal.bjorck import bjorck
 

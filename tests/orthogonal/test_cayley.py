@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from jacobians import gnp_error, jacobian
 
-from unitmargin.auditing.gradients import gnp_error, jacobian
 from unitmargin.orthogonal.cayley import CayleyConv2d, cayley
 
 EXACTNESS = 1e-13

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 import torch
+from jacobians import gnp_error
 
-from unitmargin.auditing.gradients import gnp_error
 from unitmargin.orthogonal.cayley import CayleyConv2d
 from unitmargin.orthogonal.manifold import ManifoldConv2d, ManifoldLinear, manifold_conv
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
+from jacobians import jacobian
 
-from unitmargin.auditing.gradients import jacobian
 from unitmargin.orthogonal.skew import (
     CORRECTION,
     SkewConv2d,

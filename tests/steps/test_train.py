@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from tables import read_rows
 from torch import Tensor
 
-from unitmargin.auditing.rows import largest_error, network_rows
+from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import Samples
 from unitmargin.layers.margin import margins

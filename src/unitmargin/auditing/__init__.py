@@ -1,3 +1,3 @@
 """What each layer and head promises, measured."""
 
-__all__ = ["audit", "finding", "gradients", "rows"]
+__all__ = ["audit", "finding", "gradients"]

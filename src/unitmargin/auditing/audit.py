@@ -2,13 +2,72 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
-from unitmargin.auditing.rows import LayerAudit, largest_error, network_rows
-from unitmargin.layers.contract import Network
-from unitmargin.layers.promises import GNP, LIPSCHITZ, UPD, Promise
+from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
+
+
+@dataclass(frozen=True)
+class LayerAudit:
+    """One layer's figures.
+
+    Attributes:
+        name, kind: in the network, and of the layer.
+        smallest, largest: extreme singular values; of a convex combination, bounds of them.
+        promise: GNP, isometry, 1-Lipschitz or 1/std.
+    """
+
+    name: str
+    kind: str
+    smallest: float
+    largest: float
+    promise: Promise
+
+    @property
+    def error(self) -> float:
+        """How far the promise fails; 0 for one that is not measured."""
+        extremes = torch.tensor((self.smallest, self.largest), dtype=torch.float64)
+        return self.promise.measure(extremes)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise is kept within its tolerance."""
+        return self.error <= self.promise.tolerance
+
+    @property
+    def gnp(self) -> bool:
+        """Whether the layer is GNP as measured; a normalisation is with std 1."""
+        if self.promise == SCALING:
+            return self.smallest == self.largest == 1.0
+        return self.promise == GNP and self.kept
+
+
+def layer_rows(name: str, layer: Layer) -> list[LayerAudit]:
+    """The row of a layer, and behind it those of the layers inside it.
+
+    Gains are exact (by frequency for convolutions), those of a convex combination bounds.
+    """
+    parts = [
+        layer_rows(f"{name}.branch.{index}", inner) for index, inner in enumerate(layer.sublayers())
+    ]
+    gains = layer.gains([rows[0].largest for rows in parts])
+    row = LayerAudit(name, type(layer).__name__, *gains, layer.promise)
+    return [row, *(row for rows in parts for row in rows)]
+
+
+def network_rows(network: Network) -> tuple[LayerAudit, ...]:
+    """The rows of all layers but the head."""
+    return tuple(row for name, layer in network.named_layers() for row in layer_rows(name, layer))
+
+
+def largest_error(rows: tuple[LayerAudit, ...], promise: Promise) -> float:
+    """Largest error over the layers whose promise is measured by the same finding; 0 if none is."""
+    errors = (row.error for row in rows if row.promise.finding == promise.finding)
+    return max(errors, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -50,16 +109,13 @@ class Audit:
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.layers)
-        rows = [
+        lines = [f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise"]
+        lines += [
             f"{row.name:<{width}} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "
             f"{row.promise.name if row.kept else f'not {row.promise.name}'}"
             for row in self.layers
         ]
-        lines = [
-            f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise",
-            *rows,
-            f"orthogonality error {self.orthogonality_error:.2e}",
-        ]
+        lines.append(f"orthogonality error {self.orthogonality_error:.2e}")
         if any(row.promise == LIPSCHITZ for row in self.layers):
             lines.append(f"Lipschitz error     {self.lipschitz_error:.2e}")
         lines.append(f"{self.head.title:<19} {self.head_error:.2e}")

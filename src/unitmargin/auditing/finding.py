@@ -12,6 +12,10 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+FiniteOrNone = Annotated[float | None, BeforeValidator(_finite)]
+"""A number as JSON has it: None in place of one that is not finite."""
+
+
 class Finding(Options):
     """One promise, what was measured, and whether it held.
 
@@ -26,8 +30,8 @@ class Finding(Options):
 
     name: str
     passed: bool
-    value: Annotated[float | None, BeforeValidator(_finite)]
-    bound: Annotated[float | None, BeforeValidator(_finite)]
+    value: FiniteOrNone
+    bound: FiniteOrNone
     detail: str = ""
     skipped: str = ""
 

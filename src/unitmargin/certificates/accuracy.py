@@ -1,20 +1,19 @@
 """Certified accuracy, and the radii at which it is told."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
+
+from unitmargin.certificates.boundary import Mask, Values
 
 EPSILONS = (0.0, 36 / 255, 0.25, 72 / 255, 108 / 255, 0.5, 1.0)
 """Radii of the certified-accuracy tables: the field's k/255 and round numbers."""
-
 
 HEADLINE_EPSILON = 36 / 255
 """The radius that the field quotes first."""
 
 
-def certified_accuracy(
-    right: Bool[Tensor, " batch"], radius: Float[Tensor, " batch"], epsilon: float
-) -> float:
+def certified_accuracy(right: Mask, radius: Values, epsilon: float) -> float:
     """Share of samples that are right with a radius strictly above ``epsilon``.
 
     At 0 it is clean accuracy without ties. The paper's text says "lower than epsilon"; a prediction
@@ -28,9 +27,7 @@ def certified_accuracy(
 
 
 def certified_accuracies(
-    right: Bool[Tensor, " batch"],
-    radius: Float[Tensor, " batch"],
-    epsilons: Float[Tensor, " epsilons"],
+    right: Mask, radius: Values, epsilons: Float[Tensor, " epsilons"]
 ) -> Float[Tensor, " epsilons"]:
     """:func:`certified_accuracy` at many radii, by one sort."""
     claimed = radius[right].double().sort().values

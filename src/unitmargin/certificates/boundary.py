@@ -3,10 +3,22 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from unitmargin.layers.margin import pair_margins, ranked
+
+Inputs = Float[Tensor, "batch *shape"]
+"""Inputs or displacements, one a sample."""
+
+Labels = Int[Tensor, " batch"]
+"""One class a sample."""
+
+Values = Float[Tensor, " batch"]
+"""One number a sample."""
+
+Mask = Bool[Tensor, " batch"]
+"""Which samples are meant."""
 
 TINY = torch.finfo(torch.float64).tiny
 """In place of a squared gradient of zero: the move is then one of zero."""
@@ -21,15 +33,12 @@ class Crossing(NamedTuple):
     """
 
     logits: Float[Tensor, "batch classes"]
-    label: Int[Tensor, " batch"]
-    move: Float[Tensor, "batch *shape"]
+    label: Labels
+    move: Inputs
 
 
 def move_to_boundary(
-    network: nn.Module,
-    x: Float[Tensor, "batch *shape"],
-    label: Int[Tensor, " batch"] | None = None,
-    rival: Int[Tensor, " batch"] | None = None,
+    network: nn.Module, x: Inputs, label: Labels | None = None, rival: Labels | None = None
 ) -> Crossing:
     r"""One Newton step, :math:`-M g / \|g\|^2` with g the gradient of the margin M.
 
@@ -51,6 +60,6 @@ def move_to_boundary(
     return Crossing(logits.detach(), label, -step * gradient)
 
 
-def spread_over(values: Float[Tensor, " batch"], inputs: Tensor) -> Tensor:
+def spread_over(values: Shaped[Tensor, " batch"], inputs: Tensor) -> Tensor:
     """One value a sample, shaped so that it multiplies or masks inputs."""
     return values.view(-1, *(1,) * (inputs.ndim - 1))

@@ -9,13 +9,17 @@ holds for the numbers that a computer gets (docs/soundness.md).
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.certificates.boundary import Inputs, Labels, Values
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.margin import pair_margins, ranked
+
+Logits = Float[Tensor, "batch c"]
 
 DOWN = 1.0 - 2.0**-40
 """Factor that covers the rounding of the radius itself: a dozen float64 operations."""
@@ -35,16 +39,14 @@ class Certificate:
         slack: what was subtracted from the margin for the rounding of two evaluations.
     """
 
-    label: Int[Tensor, " batch"]
-    runner_up: Int[Tensor, " batch"]
-    margin: Float[Tensor, " batch"]
-    radius: Float[Tensor, " batch"]
-    slack: Float[Tensor, " batch"]
+    label: Labels
+    runner_up: Labels
+    margin: Values
+    radius: Values
+    slack: Values
 
 
-def certificate_from_logits(
-    logits: Float[Tensor, "batch c"], constants: Float[Tensor, "c c"]
-) -> Certificate:
+def certificate_from_logits(logits: Logits, constants: Float[Tensor, "c c"]) -> Certificate:
     """Certificate in exact arithmetic, of given logits and pair constants: no slack.
 
     Label and runner-up come from one stable descending sort, so a tie lists the lower index
@@ -55,9 +57,7 @@ def certificate_from_logits(
     return _certificate(logits, pair, none, none, none[0, 0].expand(len(logits)))
 
 
-def sound_certificate(
-    logits: Float[Tensor, "batch c"], bounds: RoundingBounds, norms: Float[Tensor, " batch"]
-) -> Certificate:
+def sound_certificate(logits: Logits, bounds: RoundingBounds, norms: Values) -> Certificate:
     r"""Certificate that holds in floating point, of computed logits:
 
     .. math:: r = \min_{k \ne l}
@@ -67,9 +67,8 @@ def sound_certificate(
     inputs' norms :math:`\rho`; rounded down (equation (14) of docs/soundness.md). Where a number of
     the evaluation may come near overflow nothing is claimed.
     """
-    alpha, beta, pair = (
-        matrix.to(logits.device) for matrix in (bounds.alpha, bounds.beta, bounds.lipschitz)
-    )
+    matrices = bounds.alpha, bounds.beta, bounds.lipschitz
+    alpha, beta, pair = (matrix.to(logits.device) for matrix in matrices)
     steep = (pair + beta * bounds.input_scale) / DOWN
     found = _certificate(logits, steep, alpha, beta, norms)
     radius = found.radius * DOWN
@@ -103,9 +102,7 @@ def _certificate(
     )
 
 
-def certify(
-    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], profile: str = "float64"
-) -> Certificate:
+def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certificate:
     r"""Certify a batch with radii that hold in floating-point arithmetic.
 
     Shapes: ``x (batch, *in_shape)``, any floating dtype whose numbers the profile can hold. Radii
@@ -116,8 +113,6 @@ def certify(
     the rounding errors, ``slack``, was taken off (docs/soundness.md).
 
     Args:
-        frozen: the deployed network.
-        x: inputs, as they enter the network.
         profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
             owns; ``float32``, in any order: honest, and usually too loose for large inputs.
 
@@ -136,7 +131,7 @@ def certify(
         True
     """
     frozen.require_input(x)
-    chosen = find_profile(profile)
+    chosen = choose("profile", profile, PROFILES)
     proof = frozen.proof(chosen)
     inputs = x.detach().to(chosen.dtype)
     if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(x.detach().double())):

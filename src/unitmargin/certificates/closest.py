@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import move_to_boundary, spread_over
+from unitmargin.certificates.boundary import Inputs, Mask, Values, move_to_boundary, spread_over
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.margin import margins
 
 RAY_STEPS = 60
 """Halvings of the ray search: they locate the crossing to one float64 ulp of a unit interval."""
 
-
 RAY_GROWTH = 1.1
 """Factor between the trial points of the outward search."""
-
 
 RAY_REACH = 3.0
 """How far outward the ray is searched, in units of the margin."""
@@ -35,15 +32,13 @@ class ClosestAdversarial:
     """
 
     point: Tensor
-    remaining: Float[Tensor, " batch"]
-    flipped: Bool[Tensor, " batch"]
+    remaining: Values
+    flipped: Mask
     flipped_point: Tensor
-    flipped_distance: Float[Tensor, " batch"]
+    flipped_distance: Values
 
 
-def closest_adversarial(
-    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"]
-) -> ClosestAdversarial:
+def closest_adversarial(frozen: FrozenNetwork, x: Inputs) -> ClosestAdversarial:
     r"""The closed form :math:`x^* = x - (f_l - f_s)\, \nabla (f_l - f_s)`, one backward pass.
 
     The step is divided by the squared gradient norm, which is 1 for a UGNN and 1/std^2 behind a

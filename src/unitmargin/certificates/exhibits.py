@@ -1,35 +1,28 @@
 """Telling test samples with their closest adversarial points, and the closed form in numbers."""
 
-import math
-
 import torch
-from jaxtyping import Bool, Float
 from pydantic import ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
+from unitmargin.auditing.finding import FiniteOrNone
+from unitmargin.certificates.boundary import Inputs, Mask, Values, spread_over
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.data import Samples
 from unitmargin.foundation.options import Options
 from unitmargin.frozen import FrozenNetwork
 
 PLACES = (
-    (0.0, "large radius"),
-    (1.0, "small radius"),
-    (0.5, "typical radius"),
-    (0.02, "large radius"),
-    (0.98, "small radius"),
-    (0.45, "typical radius"),
+    (0.0, "large radius"), (1.0, "small radius"), (0.5, "typical radius"),
+    (0.02, "large radius"), (0.98, "small radius"), (0.45, "typical radius"),
     (0.55, "typical radius"),
-)
+)  # fmt: skip
 """Which right predictions are shown: shares of the way down the order of falling radius. Where
 there are few, an earlier place wins."""
-
-IMAGE_CHANNELS = (1, 3)
 
 
 def is_image(in_shape: tuple[int, ...]) -> bool:
     """Whether an input of this shape can be shown as a grey or colour image."""
-    return len(in_shape) == 3 and in_shape[0] in IMAGE_CHANNELS
+    return len(in_shape) == 3 and in_shape[0] in (1, 3)
 
 
 class Exhibit(Options):
@@ -69,12 +62,10 @@ class Reach(Options):
 
     samples: PositiveInt
     flipped_share: float
-    median_ratio: float | None
+    median_ratio: FiniteOrNone
 
 
-def choose_exhibits(
-    radius: Float[Tensor, " batch"], right: Bool[Tensor, " batch"]
-) -> list[tuple[int, str]]:
+def choose_exhibits(radius: Values, right: Mask) -> list[tuple[int, str]]:
     """Positions of telling samples, each with what it stands for.
 
     Right predictions of large, typical and small radius, then the wrong one with the largest
@@ -90,16 +81,12 @@ def choose_exhibits(
     for share, why in PLACES if ranked else ():
         ranks.setdefault(round(share * (len(ranked) - 1)), why)
     wrong = order[~right[order] & (radius[order] > 0)].tolist()
-    return [(ranked[rank], ranks[rank]) for rank in sorted(ranks)] + [
-        (index, "wrong") for index in wrong[:1]
-    ]
+    shown = [(ranked[rank], ranks[rank]) for rank in sorted(ranks)]
+    return [*shown, *((index, "wrong") for index in wrong[:1])]
 
 
 def make_exhibits(
-    frozen: FrozenNetwork,
-    samples: Samples,
-    radius: Float[Tensor, " batch"],
-    right: Bool[Tensor, " batch"],
+    frozen: FrozenNetwork, samples: Samples, radius: Values, right: Mask
 ) -> tuple[Exhibit, ...]:
     """Exhibits of the chosen samples: closest adversarial points by the closed form and its ray.
 
@@ -110,7 +97,7 @@ def make_exhibits(
         return ()
     inputs, labels = samples.batch(torch.tensor([index for index, _ in chosen]))
     found = closest_adversarial(frozen, inputs)
-    flipped = found.flipped.view(-1, *(1,) * (inputs.ndim - 1))
+    flipped = spread_over(found.flipped, inputs)
     adversarial = torch.where(flipped, found.flipped_point, found.point)
     wide = frozen.in_float64()
     with torch.no_grad():
@@ -133,16 +120,13 @@ def make_exhibits(
     )
 
 
-def closed_form_reach(
-    frozen: FrozenNetwork, inputs: Float[Tensor, "batch *shape"], radius: Float[Tensor, " batch"]
-) -> Reach:
+def closed_form_reach(frozen: FrozenNetwork, inputs: Inputs, radius: Values) -> Reach:
     """The closed form tried on inputs with these certified radii.
 
     Cost: one backward and up to 72 float64 forward passes a sample.
     """
     found = closest_adversarial(frozen, inputs)
     ratios = (found.flipped_distance / radius)[found.flipped & (radius > 0)]
-    median = float(ratios.quantile(0.5)) if len(ratios) else math.nan
     share = float(found.flipped.double().mean())
-    finite = median if math.isfinite(median) else None
-    return Reach(samples=len(inputs), flipped_share=share, median_ratio=finite)
+    median = float(ratios.quantile(0.5)) if len(ratios) else None
+    return Reach(samples=len(inputs), flipped_share=share, median_ratio=median)

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from unitmargin.auditing.finding import Finding, at_most
+from unitmargin.certificates.boundary import Inputs, Labels, Mask, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
@@ -27,32 +26,32 @@ slack of every profile on small networks, so that there are certificates to brea
 network is linear up to the boundary, so that rounding alone decides."""
 
 
-def closed_form_finding(frozen: FrozenNetwork, inputs: Float[Tensor, "batch *shape"]) -> Finding:
+def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     """No point of the closed form and its outward ray flips the label inside a certified radius.
 
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
     decided in float64.
     """
-    certificate = certify(frozen, inputs)
-    found = closest_adversarial(frozen, inputs)
-    certified = found.flipped & (certificate.radius > 0)
-    ratio = torch.where(certified, found.flipped_distance / certificate.radius, torch.inf)
-    worst = int(ratio.argmin())
-    value = float(ratio[worst])
+    radius, found = certify(frozen, inputs).radius, closest_adversarial(frozen, inputs)
+    worst, value = _smallest_ratio(found.flipped, found.flipped_distance, radius)
     detail = ""
     if value < 1.0:
         detail = (
             f"sample {worst}: a point at distance {float(found.flipped_distance[worst]):.9f} has "
-            f"another label, inside the certified radius {float(certificate.radius[worst]):.9f}"
+            f"another label, inside the certified radius {float(radius[worst]):.9f}"
         )
     return Finding(name=CLOSED_FORM, passed=value >= 1.0, value=value, bound=1.0, detail=detail)
 
 
+def _smallest_ratio(found: Mask, distance: Values, radius: Values) -> tuple[int, float]:
+    """Where the found point is closest for its radius, and the ratio; infinite without both."""
+    ratio = torch.where(found & (radius > 0), distance / radius, torch.inf)
+    worst = int(ratio.argmin())
+    return worst, float(ratio[worst])
+
+
 def stored_finding(
-    frozen: FrozenNetwork,
-    inputs: Float[Tensor, "batch *shape"],
-    predicted: Int[Tensor, " batch"],
-    radius: Float[Tensor, " batch"],
+    frozen: FrozenNetwork, inputs: Inputs, predicted: Labels, radius: Values
 ) -> Finding:
     """Certificates derived again agree with stored ones: same labels, radii within a few ulp."""
     certificate = certify(frozen, inputs)
@@ -65,7 +64,7 @@ def stored_finding(
     return found if found.passed else found.changed(detail=detail)
 
 
-def rounding_finding(frozen: FrozenNetwork, inputs: Float[Tensor, "batch *shape"]) -> Finding:
+def rounding_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
 
     The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under
@@ -97,10 +96,8 @@ def search_finding(searches: Sequence[Search]) -> Finding:
     """
     value, detail = math.inf, ""
     for search in searches:
-        claimed = search.found & (search.radius > 0)
-        ratio = torch.where(claimed, search.distance / search.radius, torch.inf)
-        worst = int(ratio.argmin())
-        value = min(value, float(ratio[worst]))
+        worst, ratio = _smallest_ratio(search.found, search.distance, search.radius)
+        value = min(value, ratio)
         if not detail and bool(search.inside().any()):
             detail = (
                 f"test sample {int(search.index[worst])}: {search} found another label at distance "

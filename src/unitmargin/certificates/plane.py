@@ -7,6 +7,7 @@ from jaxtyping import Float64, Int64
 from pydantic import ConfigDict
 from torch import Tensor
 
+from unitmargin.certificates.boundary import Values
 from unitmargin.certificates.exhibits import Exhibit
 from unitmargin.data import Samples
 from unitmargin.foundation.options import Options
@@ -56,9 +57,7 @@ def sample_plane(frozen: FrozenNetwork, samples: Samples, exhibits: Sequence[Exh
     )
 
 
-def _axis(
-    points: Float64[Tensor, " batch"], exhibits: Sequence[Exhibit], axis: int
-) -> Float64[Tensor, " grid"]:
+def _axis(points: Values, exhibits: Sequence[Exhibit], axis: int) -> Float64[Tensor, " grid"]:
     discs = [(float(exhibit.original[axis]), exhibit.radius) for exhibit in exhibits]
     low = min([float(points.min()), *(centre - radius for centre, radius in discs)])
     high = max([float(points.max()), *(centre + radius for centre, radius in discs)])

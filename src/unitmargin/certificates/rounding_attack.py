@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import TINY, move_to_boundary, spread_over
+from unitmargin.certificates.boundary import TINY, Inputs, Labels, move_to_boundary, spread_over
 from unitmargin.certificates.certify import certificate_from_logits, certify
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
-from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.margin import margins, ranked
 
 CANDIDATES = 1500
@@ -62,7 +63,7 @@ class RoundingAttack:
 
 def rounding_attack(
     frozen: FrozenNetwork,
-    x: Float[Tensor, "batch *shape"],
+    x: Inputs,
     profile: str = "float64",
     candidates: int = CANDIDATES,
     seed: int = 0,
@@ -74,7 +75,7 @@ def rounding_attack(
 
     Cost: ``3 * candidates`` forward passes a sample under the profile.
     """
-    chosen = find_profile(profile)
+    chosen = choose("profile", profile, PROFILES)
     network = frozen.deployed(chosen)
     inputs = x.detach().to(chosen.dtype)
     certificate = certify(frozen, inputs, profile)
@@ -97,20 +98,17 @@ def rounding_attack(
     return RoundingAttack(profile, len(inputs), issued, broken, tuple(points))
 
 
-def near_boundary(
-    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], backwards: float
-) -> Float[Tensor, "batch *shape"]:
+def near_boundary(frozen: FrozenNetwork, x: Inputs, backwards: float) -> Inputs:
     """The inputs moved along their margin's gradient to the boundary, less ``backwards``."""
     label = frozen.in_float64()(x.double()).argmax(1)
     aim = _aims_at(frozen, x.double(), label, rival=1)
     length = aim.flatten(1).norm(dim=1).clamp_min(TINY)
     keep = spread_over(1.0 - backwards / length, x)
-    moved: Tensor = (x.double() + keep * aim).to(x.dtype)
-    return moved
+    return (x.double() + keep * aim).to(x.dtype)
 
 
 def _directions(
-    frozen: FrozenNetwork, x: Float[Tensor, "batch *shape"], label: Int[Tensor, " batch"]
+    frozen: FrozenNetwork, x: Inputs, label: Labels
 ) -> Float[Tensor, "aims batch *shape"]:
     """Unit vectors towards the boundaries of the nearest rivals: by the gradient and by the
     boundary point itself."""
@@ -124,8 +122,8 @@ def _directions(
 
 
 def _aims_at(
-    frozen: FrozenNetwork, x: Tensor, label: Tensor, rival: int, steps: int = BOUNDARY_STEPS
-) -> Tensor:
+    frozen: FrozenNetwork, x: Inputs, label: Labels, rival: int, steps: int = BOUNDARY_STEPS
+) -> Inputs:
     """Displacement to the boundary of the label and its n-th rival, by Newton steps."""
     wide = frozen.in_float64()
     other = ranked(wide(x).scatter(1, label[:, None], torch.inf))[:, rival]
@@ -146,19 +144,17 @@ class _Search:
 
     def run(self, aims: Tensor, radius: float, candidates: int) -> Tensor | None:
         """A point inside the ball with another label, or None."""
-        passes = -(-candidates // PER_PASS)
-        for index in range(passes):
-            aim = aims[index % len(aims)]
-            found = self._inside_with_another_label(self._around(aim, radius), radius)
+        for index in range(-(-candidates // PER_PASS)):
+            around = self._around(aims[index % len(aims)], radius)
+            found = self._inside_with_another_label(around, radius)
             if found is not None:
                 return found
         return None
 
     def _around(self, aim: Tensor, radius: float) -> Tensor:
         """Roundings of ``x + radius * aim``, each entry moved by at most one last place."""
-        point = (self.x.double() + radius * (1.0 - 4 * torch.finfo(torch.float64).eps) * aim).to(
-            self.x.dtype
-        )
+        shorter = radius * (1.0 - 4 * torch.finfo(torch.float64).eps)
+        point = (self.x.double() + shorter * aim).to(self.x.dtype)
         shape = (PER_PASS, *point.shape)
         moves = torch.randint(-1, 2, shape, generator=self.generator)
         shares = torch.rand(PER_PASS, generator=self.generator).view(-1, *(1,) * point.ndim)
@@ -168,17 +164,15 @@ class _Search:
 
     def _inside_with_another_label(self, points: Tensor, radius: float) -> Tensor | None:
         distances = (points.double() - self.x.double()).flatten(1).norm(dim=1)
-        near: Tensor = points[distances <= radius * (1.0 + 1e-12)]
+        near = points[distances <= radius * (1.0 + 1e-12)]
         if not len(near):
             return None
         with torch.no_grad():
             logits = self.network(near)
         labels = torch.full((len(near),), self.label, device=near.device)
-        flipped: Tensor = near[margins(logits, labels) < 0.0]
-        for point in flipped.unbind():
-            if strictly_inside(self.x, point, radius):
-                return point
-        return None
+        flipped = near[margins(logits, labels) < 0.0]
+        inside = (point for point in flipped if strictly_inside(self.x, point, radius))
+        return next(inside, None)
 
 
 def strictly_inside(x: Tensor, point: Tensor, radius: float) -> bool:

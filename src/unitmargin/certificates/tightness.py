@@ -8,19 +8,22 @@ so the ratio is a lower bound of the true one.
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from unitmargin.certificates.boundary import Mask
 from unitmargin.certificates.certify import certify
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
 from unitmargin.solvers.choice import own_options
 
 Box = tuple[float, float]
+Values = Float64[Tensor, " batch"]
+Integers = Int64[Tensor, " batch"]
 
 CONFIRM_BATCH = 512
 """Points a float64 forward pass when labels are decided once more: bounds its memory."""
@@ -48,25 +51,25 @@ class Search:
     solver: str
     settings: str
     box: Box | None
-    index: Int64[Tensor, " batch"]
-    label: Int64[Tensor, " batch"]
-    radius: Float64[Tensor, " batch"]
-    distance: Float64[Tensor, " batch"]
-    status: Int64[Tensor, " batch"]
-    n_forward: Int64[Tensor, " batch"]
-    n_backward: Int64[Tensor, " batch"]
+    index: Integers
+    label: Integers
+    radius: Values
+    distance: Values
+    status: Integers
+    n_forward: Integers
+    n_backward: Integers
 
     @property
-    def right(self) -> Bool[Tensor, " batch"]:
+    def right(self) -> Mask:
         """Samples that are classified as labelled: only these have a distance to the boundary."""
         return self.status != int(Status.ALREADY_MISCLASSIFIED)
 
     @property
-    def found(self) -> Bool[Tensor, " batch"]:
+    def found(self) -> Mask:
         """Right samples for which a point of another class was found: the paper's #N."""
         return self.status == int(Status.FOUND)
 
-    def inside(self) -> Bool[Tensor, " batch"]:
+    def inside(self) -> Mask:
         """Samples whose certificate is contradicted: the point found lies inside the radius."""
         return self.found & (self.distance < self.radius)
 
@@ -149,17 +152,13 @@ def closest_found(searches: Sequence[Search]) -> Search:
 
     All searches must have the same samples and box. Calls are added.
     """
-    first = searches[0]
-    chosen = torch.stack([search.distance for search in searches]).argmin(0)
-    rows = torch.arange(len(chosen))
-    return Search(
+    distances = torch.stack([search.distance for search in searches])
+    chosen, rows = distances.argmin(0), torch.arange(distances.shape[1])
+    return replace(
+        searches[0],
         solver=" or ".join(search.solver for search in searches),
         settings="; ".join(search.settings for search in searches),
-        box=first.box,
-        index=first.index,
-        label=first.label,
-        radius=first.radius,
-        distance=torch.stack([search.distance for search in searches])[chosen, rows],
+        distance=distances[chosen, rows],
         status=torch.stack([search.status for search in searches])[chosen, rows],
         n_forward=torch.stack([search.n_forward for search in searches]).sum(0),
         n_backward=torch.stack([search.n_backward for search in searches]).sum(0),
@@ -169,8 +168,8 @@ def closest_found(searches: Sequence[Search]) -> Search:
 def search_boundary(
     frozen: FrozenNetwork,
     inputs: Tensor,
-    labels: Int64[Tensor, " batch"],
-    index: Int64[Tensor, " batch"],
+    labels: Integers,
+    index: Integers,
     solver: str,
     box: Box | None,
     **options: Any,
@@ -199,12 +198,8 @@ def search_boundary(
 
 
 def confirm(
-    frozen: FrozenNetwork,
-    inputs: Tensor,
-    labels: Int64[Tensor, " batch"],
-    box: Box | None,
-    found: MapResult,
-) -> tuple[Float64[Tensor, " batch"], Int64[Tensor, " batch"]]:
+    frozen: FrozenNetwork, inputs: Tensor, labels: Integers, box: Box | None, found: MapResult
+) -> tuple[Values, Integers]:
     """Distance and status of a solver's points, decided by the points alone."""
     distance, status = found.distance.clone(), found.status.clone()
     network, start = frozen.in_float64(), inputs.double()

@@ -30,7 +30,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """
     try:
         with safe_open(str(path), framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Copies: the reader maps the file, whose later changes would reach what was read.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
             return tensors, dict(file.metadata() or {})
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
+        raise ValueError(f"{path} is damaged or truncated ({error})") from None

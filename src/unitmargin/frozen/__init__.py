@@ -8,9 +8,8 @@ from unitmargin.frozen.combination import ConvexCombination
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.deployed import FrozenNetwork
-from unitmargin.frozen.files import ModelFileError, load, save
+from unitmargin.frozen.files import FROZEN_LAYERS, ModelFileError, load, save
 from unitmargin.frozen.network import FixedNetwork
-from unitmargin.frozen.registry import FROZEN_LAYERS
 
 __all__ = [
     "FROZEN_LAYERS", "CircularConvolution", "ConvexCombination", "Dense", "FixedNetwork",

@@ -23,6 +23,8 @@ SPIKE = 1e5
 MAP = (16, 16)
 """Map of the transform's probe: above ``fourier.MATRIX_LIMIT``, so by FFT."""
 
+Product = Callable[[Tensor, Tensor], Tensor]
+
 
 def require_arithmetic(profile: Profile, device: torch.device) -> None:
     """Compare a matrix product, a stack of products and a Fourier transform with exact sums.
@@ -48,15 +50,10 @@ def require_arithmetic(profile: Profile, device: torch.device) -> None:
 
 def _probe(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Reproducible numbers without structure, one of them large."""
-    count = math.prod(shape)
-    values = torch.arange(1, count + 1, dtype=torch.float64)
+    values = torch.arange(1, math.prod(shape) + 1, dtype=torch.float64)
     values = torch.sin(values * values)
-    values[count // 3] = SPIKE
+    values[len(values) // 3] = SPIKE
     return values.reshape(shape).to(dtype)
-
-
-def _dense(left: Tensor, right: Tensor) -> Tensor:
-    return torch.nn.functional.linear(left, right)
 
 
 def _stacked(left: Tensor, right: Tensor) -> Tensor:
@@ -66,16 +63,14 @@ def _stacked(left: Tensor, right: Tensor) -> Tensor:
     return torch.baddbmm(bias, torch.stack((left, left)), stack)[1]
 
 
-PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "matrix product": _dense,
+PRODUCTS: dict[str, Product] = {
+    "matrix product": torch.nn.functional.linear,
     "stack of products": _stacked,
 }
 """Ways in which layers multiply: ``left @ right.mT``."""
 
 
-def _product_ratio(
-    multiply: Callable[[Tensor, Tensor], Tensor], profile: Profile, device: torch.device
-) -> float:
+def _product_ratio(multiply: Product, profile: Profile, device: torch.device) -> float:
     """Largest error of an entry over its bound; sums are compared with ``math.fsum``."""
     left = _probe((ROWS, LENGTH), profile.dtype)
     right = _probe((ROWS + 1, LENGTH), profile.dtype)[1:]

@@ -17,7 +17,7 @@ COMBINATION_ROUNDINGS = 3
 """Most roundings of a path of a convex combination: one minus the share, a product, the sum."""
 
 BRANCH_LAYERS: dict[str, type[FixedLayer]] = {}
-"""The layers a stored branch may name: all frozen ones, entered by their registry."""
+"""The layers a stored branch may name: all frozen ones, entered by ``files``."""
 
 
 class ConvexCombination(FixedLayer):
@@ -58,24 +58,18 @@ class ConvexCombination(FixedLayer):
         return [require_hidden(layer) for layer in self.branch]
 
     def configuration(self) -> dict[str, Any]:
+        layers = self.sublayers()
         return {
-            "branch": [
-                {"kind": layer.kind, "configuration": layer.configuration()}
-                for layer in self.sublayers()
-            ]
+            "branch": [{"kind": one.kind, "configuration": one.configuration()} for one in layers]
         }
 
     @classmethod
-    def rebuild(
-        cls, configuration: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> "ConvexCombination":
+    def rebuild(cls, configuration: dict[str, Any], tensors: dict[str, Tensor]) -> FixedLayer:
         tensors = dict(tensors)
         branch = []
         for index, specification in enumerate(configuration["branch"]):
             layer = choose("layer kind of a branch", specification["kind"], BRANCH_LAYERS)
-            prefix = f"branch.{index}."
-            own = [name for name in tensors if name.startswith(prefix)]
-            state = {name.removeprefix(prefix): tensors.pop(name) for name in own}
+            state = take_prefixed(tensors, f"branch.{index}.")
             branch.append(layer.rebuild(specification["configuration"], state))
         return cls(branch=branch, **tensors)
 
@@ -127,6 +121,12 @@ class ConvexCombination(FixedLayer):
 
     def blocked(self, chunk: int) -> "ConvexCombination":
         return ConvexCombination(self.share, [inner.blocked(chunk) for inner in self.sublayers()])
+
+
+def take_prefixed(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Moves the tensors with the prefix out of the dictionary, by the rest of their names."""
+    own = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors.pop(name) for name in own}
 
 
 def combined_gains(share: float, inner: Sequence[float]) -> Gains:

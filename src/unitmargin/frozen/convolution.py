@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.blocked import WIDE_CHANNELS, blocked_product
 from unitmargin.frozen.spectral import (
     absolute_norm_bound,
     in_chunks,
@@ -16,8 +15,8 @@ from unitmargin.frozen.spectral import (
     spectral_norm_bound,
 )
 from unitmargin.frozen.transforms import transform_error
-from unitmargin.frozen.weighted import WeightedLayer, narrowed
-from unitmargin.layers.arithmetic import FLOAT64, UP, Affine, Arithmetic, gamma
+from unitmargin.frozen.weighted import WIDE_CHANNELS, Errors, WeightedLayer, Wide, blocked_product
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, join_products
 from unitmargin.layers.singular_values import spectrum_singular_values
@@ -56,11 +55,8 @@ class CircularConvolution(WeightedLayer):
                 f"paired frequencies, got {real.shape[0]} and {pairs.shape[0]} blocks; pass the "
                 "map size the spectrum was made for"
             )
-        if (
-            real.ndim != 3
-            or pairs.shape[1:] != (2, *real.shape[1:])
-            or bias.shape != real.shape[1:2]
-        ):
+        block = real.shape[1:]
+        if len(block) != 2 or pairs.shape[1:] != (2, *block) or bias.shape != block[:1]:
             raise ValueError(
                 "a circular convolution needs real (S, out, in), pairs (P, 2, out, in) and bias "
                 f"(out,), got shapes {tuple(real.shape)}, {tuple(pairs.shape)} and "
@@ -85,48 +81,30 @@ class CircularConvolution(WeightedLayer):
         return spectrum_singular_values(Spectrum(self.real, self.pairs.double()))
 
     def constants(self) -> LayerConstants:
-        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
-        return LayerConstants(self._norm_bound(), self._absolute_norm_bound(), bias * UP)
-
-    def _norm_bound(self) -> float:
-        """S: the largest norm of any block."""
-        real = [spectral_norm_bound(chunk) for chunk in in_chunks(self.real)]
-        pairs = [
-            spectral_norm_bound(real_embedding(chunk), True) for chunk in in_chunks(self.pairs)
-        ]
-        return max(real + pairs)
-
-    def _absolute_norm_bound(self) -> float:
-        """a: the largest norm of the absolute values of any block, complex ones embedded.
-
-        Of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``.
-        """
+        """S is the largest norm of any block, a that of the absolute values of any, complex ones
+        embedded: of ``[[|Re|, |Im|], [|Im|, |Re|]]`` that is the norm of ``|Re| + |Im|``."""
+        real = [spectral_norm_bound(part) for part in in_chunks(self.real)]
+        pairs = [spectral_norm_bound(real_embedding(part), True) for part in in_chunks(self.pairs)]
         sums = self.pairs.double().abs().sum(1)
         chunks = [*in_chunks(self.real), *in_chunks(sums)]
-        return max(absolute_norm_bound(chunk) for chunk in chunks) * UP
+        absolute = max(absolute_norm_bound(chunk) for chunk in chunks) * UP
+        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
+        return LayerConstants(max(real + pairs), absolute, bias * UP)
 
-    def errors(
-        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
-    ) -> tuple[Affine, Affine]:
-        error, largest = self._errors_in(constants, incoming, arithmetic)
-        return error + self._underflow(arithmetic), largest
-
-    def _errors_in(
-        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
-    ) -> tuple[Affine, Affine]:
+    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(9): transform, one product a frequency with the bias in it or after it, transform back,
-        all in ``arithmetic``; without underflow."""
+        all in ``arithmetic``."""
         unit, length = arithmetic.unit, arithmetic.length(self.size[1])
         turn = transform_error(self.transform, unit)
         turned = incoming * (1.0 + turn)
         sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
-        error = incoming * (turn * constants.norm) + turned * (sums * constants.absolute)
-        error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
-        summed = incoming * constants.norm + Affine(constants.bias) + error
-        largest = turned * constants.absolute + Affine(constants.bias) + summed
+        error = incoming * (turn * own.norm) + turned * (sums * own.absolute)
+        error = error + Affine(own.bias) * gamma(length + BIAS_ROUNDINGS, unit)
+        summed = incoming * own.norm + Affine(own.bias) + error
+        largest = turned * own.absolute + Affine(own.bias) + summed
         return error + summed * turn, largest * float(self.transform.n_pixels)
 
-    def _underflow(self, arithmetic: Arithmetic) -> Affine:
+    def underflow(self, arithmetic: Arithmetic) -> Affine:
         (outputs, inputs), pixels = self.size, self.transform.n_pixels
         return arithmetic.underflow(pixels * (inputs + pixels), pixels * outputs)
 
@@ -138,8 +116,8 @@ class CircularConvolution(WeightedLayer):
         return BlockedConvolution(self, chunk) if channels > chunk else self
 
     def extra_repr(self) -> str:
-        height, width = self.transform.map_size
-        return f"{self.real.shape[2]}, {self.real.shape[1]}, map={height}x{width}"
+        (outputs, inputs), (height, width) = self.size, self.transform.map_size
+        return f"{inputs}, {outputs}, map={height}x{width}"
 
 
 class BlockedConvolution(CircularConvolution):
@@ -160,21 +138,5 @@ class BlockedConvolution(CircularConvolution):
             return self.transform.synthesise(waves, join_products(four))
 
 
-class WideConvolution(CircularConvolution):
-    """A circular convolution evaluated in float64; input and output keep the type they come in."""
-
-    def __init__(self, layer: CircularConvolution) -> None:
-        super().__init__(
-            layer.real.double(), layer.pairs.double(), layer.bias.double(), layer.transform.map_size
-        )
-
-    def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
-        return super().forward(x.double()).to(x.dtype)
-
-    def errors(
-        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
-    ) -> tuple[Affine, Affine]:
-        """(9) in float64, and one rounding of each output."""
-        error, largest = self._errors_in(constants, incoming, FLOAT64)
-        error = error + narrowed(incoming, constants, error, arithmetic)
-        return error + self._underflow(arithmetic), largest
+class WideConvolution(Wide, CircularConvolution):
+    """A circular convolution evaluated in float64."""

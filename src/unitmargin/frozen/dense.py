@@ -4,9 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.blocked import blocked_product
 from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
-from unitmargin.frozen.weighted import WeightedLayer, narrowed
+from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide, blocked_product
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.singular_values import singular_values
@@ -50,14 +49,14 @@ class Dense(WeightedLayer):
         block = self.weight[None]
         return LayerConstants(spectral_norm_bound(block), absolute_norm_bound(block), bias * UP)
 
-    def errors(
-        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
-    ) -> tuple[Affine, Affine]:
+    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(8): one dot product and one bias an output, in any order."""
+        terms = incoming * own.absolute + Affine(own.bias)
+        return terms * gamma(arithmetic.length(self.size[1]) + 1, arithmetic.unit), terms
+
+    def underflow(self, arithmetic: Arithmetic) -> Affine:
         outputs, inputs = self.size
-        terms = incoming * constants.absolute + Affine(constants.bias)
-        error = terms * gamma(arithmetic.length(inputs) + 1, arithmetic.unit)
-        return error + arithmetic.underflow(inputs, outputs), terms
+        return arithmetic.underflow(inputs, outputs)
 
     def blocked(self, chunk: int) -> "Dense":
         """In float64."""
@@ -83,21 +82,5 @@ class BlockedDense(Dense):
             return blocked_product(x, self.weight, self.chunk) + self.bias
 
 
-class WideDense(Dense):
-    """A dense layer evaluated in float64; input and output keep the type they come in."""
-
-    def __init__(self, layer: Dense) -> None:
-        super().__init__(layer.weight.double(), layer.bias.double())
-
-    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
-        return super().forward(x.double()).to(x.dtype)
-
-    def errors(
-        self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
-    ) -> tuple[Affine, Affine]:
-        """(8) in float64, and one rounding of each output."""
-        outputs, inputs = self.size
-        terms = incoming * constants.absolute + Affine(constants.bias)
-        error = terms * gamma(inputs + 1)
-        error = error + narrowed(incoming, constants, error, arithmetic)
-        return error + arithmetic.underflow(inputs, outputs), terms
+class WideDense(Wide, Dense):
+    """A dense layer evaluated in float64."""

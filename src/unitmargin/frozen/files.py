@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.files import write_aside
+from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
+from unitmargin.frozen.convolution import CircularConvolution
+from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.deployed import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.frozen.registry import FROZEN_LAYERS
+from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
 FORMAT = "unitmargin-frozen-2"
 
@@ -35,6 +39,15 @@ bias above it float64 itself resolves logits no finer than 1e-4, so no radius wo
 LARGEST_INPUT = 2**28
 """Most numbers of one input: the shape is checked by evaluating the network once."""
 
+WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
+
+FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
+    layer.kind: layer for layer in (*WITHOUT_WEIGHT, Dense, CircularConvolution, ConvexCombination)
+} | dict(ACTIVATIONS)
+"""The layers that a file may name."""
+
+BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
+
 
 class ModelFileError(ValueError):
     """A model file that cannot be trusted: damaged, edited, of another format, or inconsistent."""
@@ -46,14 +59,11 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     The header holds the layers' configurations, the input shape, the class names, the facts
     recorded at freezing, the execution profiles, as JSON, and the hash of it all. See :func:`load`.
     """
-    path = Path(path)
     tensors: dict[str, Tensor] = {}
     layers = []
     for index, layer in enumerate([*frozen.features(), frozen.head]):
         layers.append({"kind": layer.kind, "configuration": layer.configuration()})
-        for name, tensor in layer.state_dict().items():
-            # A copy: layers may share a weight, which the format does not know.
-            tensors[f"{index}.{name}"] = _copy(tensor)
+        tensors |= {f"{index}.{name}": tensor for name, tensor in layer.state_dict().items()}
     header = {
         "format": FORMAT,
         "layers": json.dumps(layers),
@@ -63,8 +73,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "profiles": _profiles(),
     }
     header["sha256"] = fingerprint(header, tensors)
-    with write_aside(path) as aside:
-        save_file(tensors, str(aside), metadata=header)
+    write_tensors(Path(path), tensors, header)
 
 
 def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
@@ -80,12 +89,9 @@ def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str
     line = json.dumps({"header": entries, "tensors": shapes}, sort_keys=True)
     digest = hashlib.sha256(line.encode())
     for name in sorted(tensors):
-        digest.update(_copy(tensors[name]).flatten().view(torch.uint8).numpy().data)
+        numbers = tensors[name].detach().cpu().clone(memory_format=torch.contiguous_format)
+        digest.update(numbers.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _copy(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def load(path: str | Path) -> FrozenNetwork:
@@ -107,12 +113,9 @@ def load(path: str | Path) -> FrozenNetwork:
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}; run `unitmargin freeze` first")
     try:
-        with safe_open(str(path), framework="pt") as file:
-            header = file.metadata() or {}
-            # Copies: the reader maps the file, whose later changes would reach checked weights.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ModelFileError(f"{path} is damaged or truncated ({error}); freeze it again") from None
+        tensors, header = read_tensors(path)
+    except ValueError as error:
+        raise ModelFileError(f"{error}; freeze it again") from None
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} must have format {FORMAT}, got {header.get('format')!r}; freeze the network "
@@ -138,9 +141,10 @@ def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -
         raise ValueError("its SHA-256 is not that of its content, which was edited or damaged")
     if header["profiles"] != _profiles():
         raise ValueError(f"it was made for the profiles {header['profiles']}, not {_profiles()}")
-    if len({tensor.dtype for tensor in tensors.values()} - set(DTYPES)):
+    types = {tensor.dtype for tensor in tensors.values()}
+    if types - set(DTYPES):
         raise ValueError(f"tensors must be of type {', '.join(DTYPES.values())}")
-    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+    if len(types) > 1:
         raise ValueError("all tensors must be of one type")
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
@@ -151,18 +155,11 @@ def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -
 
 def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> FrozenNetwork:
     layers: list[FixedLayer] = []
-    used: set[str] = set()
+    surplus = dict(tensors)
     for index, specification in enumerate(json.loads(header["layers"])):
-        prefix = f"{index}."
-        state = {
-            name.removeprefix(prefix): tensor
-            for name, tensor in tensors.items()
-            if name.startswith(prefix)
-        }
-        used |= {prefix + name for name in state}
-        layers.append(_layer(specification, state))
-    if used != set(tensors):
-        raise ValueError(f"surplus tensors {sorted(set(tensors) - used)}")
+        layers.append(_layer(specification, take_prefixed(surplus, f"{index}.")))
+    if surplus:
+        raise ValueError(f"surplus tensors {sorted(surplus)}")
     in_shape, classes = json.loads(header["in_shape"]), json.loads(header["classes"])
     if not (isinstance(in_shape, list) and all(type(n) is int and n > 0 for n in in_shape)):
         raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from unitmargin.foundation.choice import choose
-from unitmargin.frozen.blocked import WIDE_CHANNELS
 from unitmargin.frozen.network import FixedNetwork
+from unitmargin.frozen.weighted import WIDE_CHANNELS
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
 
 CHUNK = 32
@@ -53,11 +52,11 @@ class Profile(Arithmetic):
                         f"tensor {name} of layer {index} in {tensor.dtype}; freeze the network "
                         f"with dtype={self.dtype}, or use the profile float64"
                     )
-        copied = copy.deepcopy(network).to(self.dtype)
-        if self.chunk is None:
-            return copied
-        layers = [layer.blocked(self.chunk) for layer in copied.features()]
-        head = copied.head.blocked_head(self.chunk)
+        layers = [copy.deepcopy(layer).to(self.dtype) for layer in network.features()]
+        head = copy.deepcopy(network.head).to(self.dtype)
+        if self.chunk is not None:
+            layers = [layer.blocked(self.chunk) for layer in layers]
+            head = head.blocked_head(self.chunk)
         return FixedNetwork([*layers, head], network.in_shape, network.head_promise)
 
 
@@ -69,15 +68,6 @@ PROFILES = {
         Profile("float32", torch.float32),
     )
 }
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of the given name.
-
-    Raises:
-        ValueError: unknown name.
-    """
-    return choose("profile", name, PROFILES)
 
 
 def require_environment(profile: Profile, device: torch.device) -> None:
@@ -106,21 +96,11 @@ def require_environment(profile: Profile, device: torch.device) -> None:
 
 def _float32_settings() -> list[tuple[str, object, tuple[object, ...]]]:
     """Settings that may shorten float32 products: name, value, and the values that do not."""
+    general, cuda = torch.get_float32_matmul_precision(), torch.backends.cuda.matmul
+    mkldnn = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     full = ("ieee", "none")
     return [
-        (
-            "torch.get_float32_matmul_precision()",
-            torch.get_float32_matmul_precision(),
-            ("highest",),
-        ),
-        (
-            "torch.backends.cuda.matmul.fp32_precision",
-            torch.backends.cuda.matmul.fp32_precision,
-            full,
-        ),
-        (
-            "torch.backends.mkldnn.matmul.fp32_precision",
-            torch.backends.mkldnn.matmul.fp32_precision,  # type: ignore[attr-defined]
-            full,
-        ),
+        ("torch.get_float32_matmul_precision()", general, ("highest",)),
+        ("torch.backends.cuda.matmul.fp32_precision", cuda.fp32_precision, full),
+        ("torch.backends.mkldnn.matmul.fp32_precision", mkldnn.fp32_precision, full),
     ]

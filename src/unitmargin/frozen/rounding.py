@@ -112,7 +112,9 @@ def rounding_bounds(
         alpha=(alpha + distances * error.constant) * UP,
         beta=(beta + distances * error.slope) * UP,
         input_scale=1.0 if network.normalisation is None else constants[0].norm,
-        largest=_largest(rows),
+        largest=Affine(
+            max(row.largest.constant for row in rows), max(row.largest.slope for row in rows)
+        ),
         limit=LARGEST_SAFE[profile.dtype],
         distance=float(distances.max()),
         layers=tuple(rows),
@@ -128,8 +130,7 @@ def _propagate(
     """All layers but the head, and the product of their norms."""
     norm, total, product, reach = Affine(slope=1.0), Affine(), 1.0, 1.0
     rows: list[LayerRounding] = []
-    for index, layer in enumerate(layers):
-        own = constants[index]
+    for index, (layer, own) in enumerate(zip(layers, constants, strict=False)):
         if index:
             require_hidden(layer)
         row = layer.bound_rounding(own, norm, profile)
@@ -139,8 +140,7 @@ def _propagate(
         norm = row.output
         if at_zero:
             other = (Affine(at_zero[index], reach) + total) * UP
-            constant = min(norm.constant, other.constant)
-            norm = Affine(constant, max(norm.slope, other.slope))
+            norm = Affine(min(norm.constant, other.constant), max(norm.slope, other.slope))
         rows.append(replace(row, output=norm, total=total))
     return rows, product
 
@@ -148,8 +148,7 @@ def _propagate(
 def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, Tensor]:
     """(12), last term: rounding of the two logits themselves; constant and slope of each pair."""
     features = head.weight.shape[1]
-    own = profile.length(features) + HEAD_ROUNDINGS
-    relative = gamma(own, profile.unit) * UP
+    relative = gamma(profile.length(features) + HEAD_ROUNDINGS, profile.unit) * UP
     norms = head.weight.cpu().double().norm(dim=1) * UP
     biases = head.bias.cpu().double().abs()
     tiny = profile.underflow(features, 4).constant
@@ -157,10 +156,3 @@ def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, T
     bias_sums = biases[:, None] + biases[None, :]
     alpha = relative * (norm_sums * incoming.constant + bias_sums) + tiny
     return alpha * UP, relative * norm_sums * incoming.slope * UP
-
-
-def _largest(rows: Sequence[LayerRounding]) -> Affine:
-    """One bound for the numbers of all layers."""
-    constants = max(row.largest.constant for row in rows)
-    slopes = max(row.largest.slope for row in rows)
-    return Affine(constants, slopes)

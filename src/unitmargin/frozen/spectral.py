@@ -38,7 +38,6 @@ UNDERFLOW = 2.0**-500
 """Added to squares of matrices scaled to a largest entry in [1/2, 1): products below it are lost,
 whole matrices of them weigh less."""
 
-
 DENORMAL = SMALLEST_NORMAL[torch.float64]
 """Added where a bound is scaled back: among denormal numbers a product may round down to less."""
 
@@ -91,11 +90,12 @@ def _gram(wide: Tensor, embedded: bool) -> Tensor:
         return product.tril() + product.tril(-1).mT
     real, imaginary = (wide[:, :half] @ wide.mT).split(half, dim=2)
     lower = imaginary.tril(-1)
-    return _embed(real.tril() + real.tril(-1).mT, lower.mT - lower)
+    return real_embedding(torch.stack((real.tril() + real.tril(-1).mT, lower.mT - lower), dim=1))
 
 
-def _embed(real: Tensor, imaginary: Tensor) -> Tensor:
-    """Real matrices ``[[Re, -Im], [Im, Re]]`` of complex ones, norm for norm."""
+def real_embedding(pairs: Float[Tensor, "p 2 out in"]) -> Float[Tensor, "p rows columns"]:
+    """Complex blocks as real matrices ``[[Re, -Im], [Im, Re]]`` of the same norm."""
+    real, imaginary = pairs.unbind(1)
     top, bottom = torch.cat((real, -imaginary), dim=2), torch.cat((imaginary, real), dim=2)
     return torch.cat((top, bottom), dim=1)
 
@@ -120,8 +120,7 @@ def _scaled(blocks: Tensor) -> tuple[Tensor, float]:
 def _residual_bound(gram: Tensor, error: Tensor) -> Tensor:
     r"""(3): :math:`\|W\|^2 \le \theta + \|G - \theta I\|_F` with theta the mean of the diagonal."""
     residual, rest = _residual(gram)
-    bound: Tensor = (rest + _frobenius(residual) + error) * UP + UNDERFLOW
-    return bound
+    return (rest + _frobenius(residual) + error) * UP + UNDERFLOW
 
 
 def _squared_residual_bound(gram: Tensor, error: Tensor, embedded: bool = False) -> Tensor:
@@ -133,8 +132,7 @@ def _squared_residual_bound(gram: Tensor, error: Tensor, embedded: bool = False)
     square = _frobenius(residual[:, :rows] @ residual)
     rounding = gamma(gram.shape[1]) * residual.square().sum((1, 2))
     norm = ((square + rounding) * UP + UNDERFLOW).sqrt()
-    bound: Tensor = (rest + norm + error) * UP + UNDERFLOW
-    return bound
+    return (rest + norm + error) * UP + UNDERFLOW
 
 
 def _residual(gram: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,8 +146,7 @@ def _residual(gram: Tensor) -> tuple[Tensor, Tensor]:
 
 def _frobenius(stack: Tensor) -> Tensor:
     """Upper bounds of the Frobenius norms of a stack of matrices."""
-    norm: Tensor = stack.square().sum((1, 2)).sqrt() * (1.0 + gamma(stack[0].numel() + 2))
-    return norm
+    return stack.square().sum((1, 2)).sqrt() * (1.0 + gamma(stack[0].numel() + 2))
 
 
 def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
@@ -200,11 +197,6 @@ def absolute_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
     return math.sqrt(squared) * UP * scale + DENORMAL
 
 
-def real_embedding(pairs: Float[Tensor, "p 2 out in"]) -> Float[Tensor, "p rows columns"]:
-    """Complex blocks as real matrices ``[[Re, -Im], [Im, Re]]`` of the same norm."""
-    return _embed(pairs[:, 0], pairs[:, 1])
-
-
 def in_chunks(stack: Tensor) -> Sequence[Tensor]:
     """Parts of a stack with about ``CHUNK_ENTRIES`` numbers each."""
     parts: Sequence[Tensor] = stack.split(max(1, CHUNK_ENTRIES // max(1, stack[:1].numel())))
@@ -219,5 +211,4 @@ def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
     row = scaled[0]
     squared = torch.stack([(row - other).square().sum(1) for other in row])
     bound = (squared * (1.0 + 2.0 * gamma(row.shape[1] + 4)) * UP + UNDERFLOW).sqrt()
-    bound = bound * UP * scale + DENORMAL
-    return bound.fill_diagonal_(0.0)
+    return (bound * UP * scale + DENORMAL).fill_diagonal_(0.0)

@@ -1,12 +1,27 @@
-"""What the weighted layers of a deployed network share."""
+"""What the weighted layers of a deployed network share, and how ``float32-blocked`` sums in them.
+
+That profile sums in an order that the library owns, or in float64; inputs, outputs and what is
+stored between the layers are float32 everywhere.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from unitmargin.layers.arithmetic import Affine, Arithmetic
+from jaxtyping import Float
+from torch import Tensor
+
+from unitmargin.layers.arithmetic import FLOAT64, Affine, Arithmetic
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.contract import FixedLayer, Gains, Layer
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
+
+WIDE_CHANNELS = 256
+"""Convolutions of small maps with up to this many channels run in float64: on one CPU thread that
+costs two fifths of a whole float32 pass of the CIFAR-10 network, at 48 and 192 channels, and their
+float32 transforms and sums would make more than half of its slack (docs/results.md)."""
+
+Errors = tuple[Affine, Affine]
+"""The error made in a layer, and a bound of the numbers met on the way to its output."""
 
 
 class WeightedLayer(FixedLayer):
@@ -34,10 +49,48 @@ class WeightedLayer(FixedLayer):
     def norm(self) -> float:
         return self.gains().largest
 
+    @abstractmethod
+    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
+        """The errors of the layer without those of underflow."""
 
-def narrowed(
-    incoming: Affine, constants: LayerConstants, error: Affine, arithmetic: Arithmetic
-) -> Affine:
-    """Rounding of a float64 output to the profile's type."""
-    output = incoming * constants.norm + Affine(constants.bias) + error
-    return output * arithmetic.unit
+    @abstractmethod
+    def underflow(self, arithmetic: Arithmetic) -> Affine:
+        """What underflow may cost the outputs of the layer."""
+
+    def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
+        error, largest = self.roundings(constants, incoming, arithmetic)
+        return error + self.underflow(arithmetic), largest
+
+
+class Wide(WeightedLayer):
+    """Mixed in: the layer evaluated in float64; input and output keep the type they come in."""
+
+    def __init__(self, layer: WeightedLayer) -> None:
+        tensors = {name: tensor.double() for name, tensor in layer.state_dict().items()}
+        super().__init__(**layer.configuration(), **tensors)
+
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+        output: Tensor = super().forward(x.double())
+        return output.to(x.dtype)
+
+    def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
+        """Those of the layer in float64, and one rounding of each output to the profile's type."""
+        error, largest = self.roundings(constants, incoming, FLOAT64)
+        output = incoming * constants.norm + Affine(constants.bias) + error
+        return error + output * arithmetic.unit + self.underflow(arithmetic), largest
+
+
+def blocked_product(
+    left: Float[Tensor, "*b m n"], right: Float[Tensor, "*b k n"], chunk: int
+) -> Float[Tensor, "*b m k"]:
+    """``left @ right.mT`` by chunks of n, added pairwise in a fixed tree.
+
+    An entry sums at most ``chunk`` products in one dot product and meets at most
+    ``ceil(log2(ceil(n / chunk)))`` additions after it.
+    """
+    chunks = -(-left.shape[-1] // chunk)
+    if chunks <= 1:
+        return left @ right.mT
+    middle = (chunks + 1) // 2 * chunk
+    first = blocked_product(left[..., :middle], right[..., :middle], chunk)
+    return first.add_(blocked_product(left[..., middle:], right[..., middle:], chunk))

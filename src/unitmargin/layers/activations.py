@@ -5,6 +5,7 @@ appendix, lemma on component-wise activations), so :math:`|x|` stands for them; 
 sorting of disjoint groups is a permutation at each point.
 """
 
+import re
 from abc import abstractmethod
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.foundation.choice import advice
 from unitmargin.layers.contract import ExactLayer
 
 Values = Float[Tensor, "*shape"]
@@ -153,6 +155,20 @@ ACTIVATIONS: dict[str, type[Activation]] = {
 }
 
 
+def require_activation(name: str) -> str:
+    """The name of an activation, ``groupsort`` with or without a size of at least 2 behind it.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in ACTIVATIONS and not re.fullmatch("groupsort([2-9]|[1-9][0-9]+)", name):
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)}, or groupsort and a size of at "
+            f"least 2, got {name!r}; {advice(name, ACTIVATIONS)}"
+        )
+    return name
+
+
 def build_activation(name: str, channels: int) -> Activation:
     """The activation of the given name, or Abs where the channel count does not allow it.
 
@@ -162,11 +178,6 @@ def build_activation(name: str, channels: int) -> Activation:
     Raises:
         ValueError: unknown name.
     """
-    stem = name.rstrip("0123456789")
-    if stem not in ACTIVATIONS or (stem != name and stem != "groupsort"):
-        raise ValueError(
-            f"activation must be one of {', '.join(ACTIVATIONS)} (or groupsort<size>), "
-            f"got {name!r}; choose one of these"
-        )
+    stem = require_activation(name).rstrip("0123456789")
     activation = GroupSort(int(name[len(stem) :])) if stem != name else ACTIVATIONS[stem]()
     return activation if channels % activation.group == 0 else Abs()

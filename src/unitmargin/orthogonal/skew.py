@@ -5,7 +5,7 @@ With S skew, :math:`\exp(S) = \sum_i S^i / i!` is orthogonal. The operator of a 
 """
 
 import math
-from functools import lru_cache
+from functools import cache
 
 import torch
 from jaxtyping import Float, Inexact
@@ -62,9 +62,12 @@ def unrolled_norm(skew: Float[Tensor, "q q k k"], steps: int = POWER_STEPS) -> F
     return torch.stack(norms).min()
 
 
-@lru_cache
+@cache
 def start_vector(size: int) -> Float[Tensor, " size"]:
-    """A fixed unit vector without structure: Gaussian numbers of a generator of its own."""
+    """A fixed unit vector without structure: Gaussian numbers of a generator of its own.
+
+    Drawn when a layer is made: ``torch.func.vmap`` refuses to draw numbers in its forward pass.
+    """
     generator = torch.Generator().manual_seed(0)
     vector: Tensor = torch.randn(size, generator=generator)
     return vector / vector.square().sum().sqrt()
@@ -117,6 +120,7 @@ class SkewConv2d(KernelConv2d):
             )
         self.raw = nn.Parameter(torch.randn(side, side, size, size) / side**0.5)
         start_uniformly(self.out_channels**-0.5, self.bias)
+        scaled_skew_filter(self.raw.detach(), steps=0)  # see start_vector
 
     def skew_spectrum(self) -> Spectrum:
         """The skew-Hermitian blocks of S, q x q."""
@@ -197,6 +201,7 @@ class SkewLinear(OrthogonalLinear):
         super().__init__(in_features, out_features, bias)
         self.raw = nn.Parameter(torch.randn(in_features, in_features) / math.sqrt(in_features))
         start_uniformly(out_features**-0.5, self.bias)
+        self.skew()  # see start_vector
 
     def skew(self) -> Float[Tensor, "in in"]:
         """The matrix S, of norm about 1."""

@@ -1,7 +1,6 @@
 """Recipes: one TOML file per experiment, judged whole when it is read; nothing is executed."""
 
 import inspect
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,24 +11,14 @@ import tomli_w
 from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
 from unitmargin.data import DATASETS
-from unitmargin.foundation.choice import advice
 from unitmargin.foundation.options import Options, among
 from unitmargin.heads import HEADS
-from unitmargin.layers.activations import ACTIVATIONS
+from unitmargin.layers.activations import require_activation
 from unitmargin.layers.normalize import NORMALIZATIONS
 from unitmargin.models import MODELS
 from unitmargin.models.freezing import DTYPES
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 from unitmargin.training.options import TrainingOptions
-
-
-def _require_activation(name: str) -> str:
-    if name not in ACTIVATIONS and not re.fullmatch("groupsort([2-9]|[1-9][0-9]+)", name):
-        raise ValueError(
-            f"activation must be one of {', '.join(ACTIVATIONS)}, or groupsort and a size of at "
-            f"least 2, got {name!r}; {advice(name, ACTIVATIONS)}"
-        )
-    return name
 
 
 def _require_folder_name(name: str) -> str:
@@ -43,7 +32,7 @@ def _require_folder_name(name: str) -> str:
 
 
 NAMES = {
-    "activation": AfterValidator(_require_activation),
+    "activation": AfterValidator(require_activation),
     "conv": among("conv", ORTHOGONAL_CONVS),
     "linear": among("linear", ORTHOGONAL_LINEARS),
     "head": among("head", HEADS),

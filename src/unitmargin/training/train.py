@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from unitmargin.auditing.rows import largest_error, network_rows
+from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_accuracy
 from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
