@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def write(verdicts: list[Verdict], path: Path) -> None:
     for (index, predicted, _, _, radius), provable, reason in verdicts:
         word = f'"{reason}"' if reason else ("confirmed" if radius else "no claim")
         lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
-    aside = path.with_name(path.name + ".partial")
+    aside = path.with_name(f".{uuid4().hex}-{path.name}")  # no other process has this name
     aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
     aside.replace(path)
 
