@@ -12,7 +12,7 @@ import unitmargin.checker
 
 FOLDER = Path(unitmargin.checker.__file__).parent
 
-ALLOWED = {"numpy", "csv", "json", "math", "hashlib", "pathlib", "typing", "collections"}
+ALLOWED = {"numpy", "csv", "json", "math", "hashlib", "pathlib", "typing", "collections", "uuid"}
 
 
 def test_only_numpy_and_the_standard_library_are_imported() -> None:
