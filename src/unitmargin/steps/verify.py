@@ -142,6 +142,22 @@ def measure(
     )
 
 
+def certified_samples(folder: RunFolder, certificates: Certificates) -> Samples:
+    """The test samples of a run, if its certificates are theirs.
+
+    Raises:
+        RunError: another number of samples, or other labels.
+    """
+    test = folder.dataset().test
+    if not torch.equal(certificates.label, test.labels):
+        raise RunError(
+            f"{folder.certificates_file} must have a row for each of the {len(test)} test samples, "
+            f"got {len(certificates)} rows or other labels; run `unitmargin certify {folder.path}` "
+            "again"
+        )
+    return test
+
+
 def verify_run(
     folder: RunFolder,
     solvers: Sequence[str] = DEFAULT_SOLVERS,
@@ -173,13 +189,8 @@ def verify_run(
     count = recipe.verify_samples if n_samples is None else n_samples
     if count < 1:
         raise ValueError(f"samples must be at least 1, got {count}; leave it out for the recipe's")
-    certificates, test = folder.certificates(), folder.dataset().test
-    if not torch.equal(certificates.label, test.labels):
-        raise RunError(
-            f"{folder.certificates_file} must have a row for each of the {len(test)} test samples, "
-            f"got {len(certificates)} rows or other labels; run `unitmargin certify {folder.path}` "
-            "again"
-        )
+    certificates = folder.certificates()
+    test = certified_samples(folder, certificates)
     boxes = choose_boxes(test, box)
     chosen = test.spread(count)
     inputs, labels = test.batch(chosen)
