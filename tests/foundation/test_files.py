@@ -80,15 +80,6 @@ def test_parent_folders_are_made(tmp_path: Path) -> None:
     assert file.read_bytes() == "ε\n".encode()
 
 
-def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("untouched")
-    link.symlink_to(target)
-    write_text(link, "new")
-    assert not link.is_symlink()
-    assert (link.read_text(), target.read_text()) == ("new", "untouched")
-
-
 def test_writers_of_one_file_never_share_the_file_aside(tmp_path: Path) -> None:
     file = tmp_path / "x"
     contents = [str(number) * 10_000 for number in range(8)]
@@ -160,3 +151,24 @@ def test_json_holds_what_json_can(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_json(tmp_path / "x.json", unwritable)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_has_the_permissions_of_any_file(tmp_path: Path) -> None:
+    plain, private = tmp_path / "plain", tmp_path / "private"
+    plain.touch()
+    with write_aside(private) as aside:
+        aside.touch(mode=0o600)
+    assert private.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+def test_a_link_stays_a_link(tmp_path: Path, before: str | None) -> None:
+    target, link = tmp_path / "elsewhere" / "target", tmp_path / "link"
+    link.symlink_to(target)
+    if before is not None:
+        target.parent.mkdir()
+        target.write_text(before)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert [path.name for path in target.parent.iterdir()] == ["target"]

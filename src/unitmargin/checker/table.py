@@ -113,6 +113,7 @@ def write(verdicts: list[Verdict], path: Path) -> None:
     for (index, predicted, _, _, radius), provable, reason in verdicts:
         word = f'"{reason}"' if reason else ("confirmed" if radius else "no claim")
         lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
+    path = path.resolve()  # a link stays a link
     aside = path.with_name(f".{uuid4().hex}-{path.name}")  # no other process has this name
     aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
     aside.replace(path)

@@ -15,12 +15,18 @@ def write_aside(path: Path) -> Iterator[Path]:
     """A file beside ``path`` to be written, which takes its place when the block ends.
 
     Guarantee: ``path`` is absent, old or whole, whatever happens to the process. No two processes
-    share the file beside it, which is removed if the block fails.
+    share the file beside it, which is removed if the block fails. A link stays a link, and the
+    permissions are those of any file that the user makes.
     """
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{uuid4().hex}-{path.name}")
     try:
+        aside.touch()
+        permissions = aside.stat().st_mode
+        aside.unlink()
         yield aside
+        aside.chmod(permissions)  # some writers keep their files private
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
