@@ -1,6 +1,7 @@
 """The file of a frozen network: what is refused, and that nothing is half-written (T16)."""
 
 import json
+import math
 import pickle
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from unitmargin import UGNN, DenseUGNN, freeze
 from unitmargin.frozen import Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
+from unitmargin.layers.contract import FixedLayer
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +257,7 @@ def test_a_convolution_of_another_shape_is_refused(
         ({"in_shape": "[4.0]"}, "positive integers"),
         ({"in_shape": "[4, 1000000000000]"}, "at most"),
         ({"in_shape": "4"}, "positive integers"),
-        ({"classes": '["ant"]'}, "1 classes for 3 rows"),
+        ({"classes": '["ant"]'}, "classes must be 3 names, one a row of the head, got 1"),
         ({"classes": '"ant"'}, "list of names"),
         ({"classes": "[1, 2, 3]"}, "list of names"),
         ({"profiles": "{}"}, "made for the profiles"),
@@ -355,3 +357,20 @@ def test_expanded_tensors_are_saved(tmp_path: Path) -> None:
     single = Dense(torch.eye(1), torch.zeros(()).expand(1))
     save(FrozenNetwork([single], (1,)), tmp_path / "model.safetensors")
     assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 2.0**41])
+def test_what_load_refuses_is_not_saved(tmp_path: Path, number: float) -> None:
+    network = FrozenNetwork([Dense(torch.eye(2), torch.tensor([0.0, number]))], (2,))
+    with pytest.raises(ValueError, match="frozen must be what load takes, but tensor 0.bias"):
+        save(network, tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_layer_that_load_does_not_know_is_not_saved(tmp_path: Path) -> None:
+    class Twice(FixedLayer):
+        kind = "twice"
+
+    network = FrozenNetwork([Twice(), Dense(torch.eye(2), torch.zeros(2))], (2,))
+    with pytest.raises(ValueError, match="layer kind must be one of .*'twice'"):
+        save(network, tmp_path / "model.safetensors")

@@ -6,7 +6,9 @@ import pytest
 import torch
 from exact import affine, box, polyhedron, stretched_affine, unit_affine
 
+from unitmargin.auditing.audit import audit
 from unitmargin.certificates.certify import certify
+from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.activations import Abs, GroupSort
 from unitmargin.layers.normalize import Normalize
@@ -177,3 +179,25 @@ def test_other_inputs_are_refused(x: torch.Tensor, message: str) -> None:
     if x.is_floating_point():
         with pytest.raises(ValueError, match=message):
             certify(network, x)
+
+
+@pytest.mark.parametrize("classes", [("a",), ("a", "b", "c", "d")])
+def test_every_class_has_a_name(classes: tuple[str, ...]) -> None:
+    layers = list(affine(classes=3).network.layers)
+    with pytest.raises(ValueError, match=f"classes must be 3 names, .* got {len(classes)}"):
+        FrozenNetwork(layers, (7,), classes)
+
+
+def test_inference_mode_leaves_nothing_behind() -> None:
+    network = unit_affine(torch.float32).network
+    x = torch.rand(4, 2, 2, 3)
+    with torch.inference_mode():
+        certify(network, x)
+        within = closest_adversarial(network, torch.ones_like(x) * x)
+        error = audit(network, torch.ones_like(x) * x).unit_gradient_error
+    without = closest_adversarial(network, x)
+    assert torch.equal(within.point, without.point)
+    assert error == audit(network, x).unit_gradient_error
+    probe = x.double().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(network.in_float64()(probe).sum(), probe)
+    assert bool(gradient.isfinite().all())

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.foundation.choice import require_kind
 from unitmargin.layers.contract import Layer, Network
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
@@ -133,6 +134,9 @@ def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> A
         network: a classifier in training, or a frozen network.
         x: inputs for the unit-gradient error; without them that figure is NaN.
 
+    Raises:
+        TypeError: a module that is not read layer by layer.
+
     Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``.
 
     Example:
@@ -142,6 +146,7 @@ def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> A
         >>> audit(FrozenNetwork([Dense(halves, torch.zeros(2))], (2,))).head_error
         0.0
     """
+    require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
     promise = network.head_promise
     signed_distance = network.signed_distance
     error = float("nan") if x is None or not signed_distance else unit_gradient_error(network, x)

@@ -33,9 +33,9 @@ def pair_gradient_norms(
 
 def _pair_gradient_norms(network: Network, x: Tensor) -> Tensor:
     with torch.no_grad():
-        probe = network.normalised(x).detach()
-    probe.requires_grad_(True)
-    with torch.enable_grad():
+        normalised = network.normalised(x)
+    with torch.inference_mode(False), torch.enable_grad():
+        probe = normalised.detach().clone().requires_grad_(True)
         output = network.logits(probe)
         rows = [
             torch.autograd.grad(output[:, index].sum(), probe, retain_graph=True)[0].flatten(1)

@@ -47,8 +47,8 @@ def move_to_boundary(
     Cost: one forward and one backward pass.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
     """
-    probe = x.detach().clone().requires_grad_(True)
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
+        probe = x.detach().clone().requires_grad_(True)
         logits = network(probe)
         order = ranked(logits.detach())
         label = order[:, 0] if label is None else label

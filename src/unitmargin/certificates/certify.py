@@ -14,7 +14,7 @@ from torch import Tensor
 
 from unitmargin.certificates.boundary import Inputs, Labels, Values
 from unitmargin.foundation.choice import choose
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.margin import pair_margins, ranked
@@ -117,6 +117,7 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
             owns; ``float32``, in any order: honest, and usually too loose for large inputs.
 
     Raises:
+        TypeError: a model that is not frozen.
         ValueError: integer input, another shape than the network's, an unknown profile, or numbers
             that the profile cannot hold.
         ProfileError: the environment breaks an assumption of the profile.
@@ -130,6 +131,7 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
         >>> bool((certify(frozen, torch.rand(3, 1, 8, 8)).radius >= 0).all())
         True
     """
+    require_frozen(frozen)
     frozen.require_input(x)
     chosen = choose("profile", profile, PROFILES)
     proof = frozen.proof(chosen)

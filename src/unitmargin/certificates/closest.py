@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Inputs, Mask, Values, move_to_boundary, spread_over
-from unitmargin.frozen import FixedNetwork, FrozenNetwork
+from unitmargin.frozen import FixedNetwork, FrozenNetwork, require_frozen
 from unitmargin.layers.margin import margins
 
 RAY_STEPS = 60
@@ -46,9 +46,14 @@ def closest_adversarial(frozen: FrozenNetwork, x: Inputs) -> ClosestAdversarial:
     point with another label is; labels are decided by the network in float64.
 
     Shapes: ``x (batch, *in_shape)``; ``point`` and ``flipped_point`` alike.
+    Raises:
+        TypeError: a model that is not frozen.
+        ValueError: integer input, or another shape than the network's.
+
     Cost: one forward and backward pass, then up to 72 forward passes in float64 for the ray.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
     """
+    require_frozen(frozen)
     frozen.require_input(x)
     wide = frozen.in_float64()
     start = x.detach().double()

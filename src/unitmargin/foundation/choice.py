@@ -1,8 +1,8 @@
-"""Choosing by name: one message for every registry."""
+"""Choosing by name, and being of a kind: one message for all."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Entry = TypeVar("Entry")
 
@@ -26,6 +26,23 @@ def require_choice(what: str, name: object, names: Collection[str]) -> None:
     if not isinstance(name, str) or name not in names:
         raise ValueError(
             f"{what} must be one of {', '.join(names)}, got {name!r}; {advice(name, names)}"
+        )
+
+
+def require_kind(what: str, value: object, kind: type[Any], step: str) -> None:
+    """Raise unless the value is of that kind; ``step`` says what to do instead.
+
+    Raises:
+        TypeError: another kind.
+
+    Example:
+        >>> require_kind("steps", "3", int, "leave out the quotes")
+        Traceback (most recent call last):
+        TypeError: steps must be of type int, got str; leave out the quotes
+    """
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{what} must be of type {kind.__name__}, got {type(value).__name__}; {step}"
         )
 
 

@@ -7,12 +7,12 @@ and certified without the training code.
 from unitmargin.frozen.combination import ConvexCombination
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.frozen.deployed import FrozenNetwork
+from unitmargin.frozen.deployed import FrozenNetwork, require_frozen
 from unitmargin.frozen.files import FROZEN_LAYERS, ModelFileError, load, save
 from unitmargin.frozen.network import FixedNetwork
 
 __all__ = [
     "FROZEN_LAYERS", "CircularConvolution", "ConvexCombination", "Dense", "FixedNetwork",
     "FrozenNetwork", "ModelFileError", "combination", "convolution", "dense", "load", "profiles",
-    "rounding", "save",
+    "require_frozen", "rounding", "save",
 ]  # fmt: skip

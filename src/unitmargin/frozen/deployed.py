@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.foundation.choice import choose
+from unitmargin.foundation.choice import choose, require_kind
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
@@ -25,7 +25,8 @@ class FrozenNetwork(Network):
     measured at freezing; ``facts["head"]`` names the promise of the head, UPD if left out.
 
     Raises:
-        ValueError: no :class:`Dense` head, or a promise of the head that is not known.
+        ValueError: no :class:`Dense` head, a promise of the head that is not known, or another
+            number of class names than classes.
     """
 
     def __init__(
@@ -43,6 +44,11 @@ class FrozenNetwork(Network):
         self.in_shape = self.network.in_shape
         self.n_classes = self.network.head.size[0]
         self.classes = tuple(classes) or tuple(str(index) for index in range(self.n_classes))
+        if len(self.classes) != self.n_classes:
+            raise ValueError(
+                f"classes must be {self.n_classes} names, one a row of the head, got "
+                f"{len(self.classes)}; name all of them, or none"
+            )
         self._proofs: Proofs | None = None
 
     @property
@@ -114,11 +120,13 @@ class FrozenNetwork(Network):
             ProfileError: the environment breaks an assumption of the profile.
             ValueError: a weight that the profile cannot hold, or a layer of unknown rounding.
         """
-        return self._up_to_date().proof(profile)
+        with torch.inference_mode(False):  # what is kept has to serve gradients too
+            return self._up_to_date().proof(profile)
 
     def deployed(self, profile: Profile) -> FixedNetwork:
         """The same stored weights as the profile evaluates them: a copy that follows changes."""
-        return self._up_to_date().deployed(profile)
+        with torch.inference_mode(False):
+            return self._up_to_date().deployed(profile)
 
     def in_float64(self) -> FixedNetwork:
         """The same stored weights, evaluated in float64."""
@@ -129,3 +137,10 @@ class FrozenNetwork(Network):
         if self._proofs is None or not self._proofs.up_to_date():
             self._proofs = Proofs(self.network)
         return self._proofs
+
+
+def require_frozen(network: object) -> None:
+    """Raise a TypeError unless it is a frozen network: of no other is anything proved."""
+    require_kind(
+        "frozen", network, FrozenNetwork, "call unitmargin.freeze(model), or unitmargin.load(path)"
+    )

@@ -15,7 +15,7 @@ from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.frozen.deployed import FrozenNetwork
+from unitmargin.frozen.deployed import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
@@ -49,6 +49,10 @@ FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
 BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
 
 
+UNFIT = (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError)
+"""What rebuilding a network from entries that do not fit together may raise."""
+
+
 class ModelFileError(ValueError):
     """A model file that cannot be trusted: damaged, edited, of another format, or inconsistent."""
 
@@ -58,7 +62,13 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
 
     The header holds the layers' configurations, the input shape, the class names, the facts
     recorded at freezing, the execution profiles, as JSON, and the hash of it all. See :func:`load`.
+
+    Raises:
+        TypeError: a model that is not frozen.
+        ValueError: what :func:`load` would refuse: a number that is not finite, a layer of an
+            unknown kind; nothing is written.
     """
+    require_frozen(frozen)
     tensors: dict[str, Tensor] = {}
     layers = []
     for index, layer in enumerate([*frozen.features(), frozen.head]):
@@ -73,6 +83,11 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "profiles": _profiles(),
     }
     header["sha256"] = fingerprint(header, tensors)
+    try:
+        _require_entries(header, tensors)
+        _rebuild(header, tensors)
+    except UNFIT as error:
+        raise ValueError(f"frozen must be what load takes, but {error}; mend it first") from None
     write_tensors(Path(path), tensors, header)
 
 
@@ -124,7 +139,7 @@ def load(path: str | Path) -> FrozenNetwork:
     try:
         _require_entries(header, tensors)
         return _rebuild(header, tensors)
-    except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+    except UNFIT as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
 
 
@@ -168,8 +183,8 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
     if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
         raise ValueError(f"classes must be a list of names, got {classes}")
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, json.loads(header["facts"]))
-    if len(classes) != frozen.n_classes:
-        raise ValueError(f"{len(classes)} classes for {frozen.n_classes} rows of the head")
+    if tuple(classes) != frozen.classes:
+        raise ValueError(f"classes must be {frozen.n_classes} names, got none")
     with torch.no_grad():
         frozen(torch.zeros(1, *in_shape, dtype=frozen.dtype))  # raises where shapes do not fit
     return frozen

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from unitmargin.auditing.audit import audit
+from unitmargin.foundation.choice import require_kind
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.promises import GNP
 from unitmargin.models.classifier import Classifier
@@ -42,6 +43,7 @@ def freeze(
     from its promise (pair distances, for UPD) at most 3e-7.
 
     Raises:
+        TypeError: what is no classifier in training.
         ValueError: another dtype, or a weight too far from orthogonal to polish.
 
     Cost: a few float64 products of each weight.
@@ -51,6 +53,9 @@ def freeze(
         >>> freeze(UGNN(in_shape=(1, 8, 8), n_classes=10)).facts["upd_error"] < 3e-7
         True
     """
+    require_kind(
+        "model", model, Classifier, "pass the model that was trained; what is frozen stays as it is"
+    )
     if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
     layers = [layer.freeze() for _, layer in model.named_layers()]
