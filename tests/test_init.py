@@ -18,6 +18,7 @@ CONTRACT = [
     "audit",
     "build_model",
     "build_optimizers",
+    "certified_accuracy",
     "certify",
     "closest_adversarial",
     "freeze",

@@ -1,4 +1,5 @@
 from .auditing.audit import audit as audit
+from .certificates.accuracy import certified_accuracy as certified_accuracy
 from .certificates.certify import Certificate as Certificate
 from .certificates.certify import certify as certify
 from .certificates.closest import ClosestAdversarial as ClosestAdversarial

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Mask, Values
+from unitmargin.certificates.boundary import Labels, Mask, Values
+from unitmargin.certificates.certify import Certificate
 
 EPSILONS = (0.0, 36 / 255, 0.25, 72 / 255, 108 / 255, 0.5, 1.0)
 """Radii of the certified-accuracy tables: the field's k/255 and round numbers."""
@@ -13,23 +14,62 @@ HEADLINE_EPSILON = 36 / 255
 """The radius that the field quotes first."""
 
 
-def certified_accuracy(right: Mask, radius: Values, epsilon: float) -> float:
+def certified_accuracy(
+    certificate: Certificate, labels: Labels, epsilon: float | Float[Tensor, "*batch"]
+) -> float:
     """Share of samples that are right with a radius strictly above ``epsilon``.
 
     At 0 it is clean accuracy without ties. The paper's text says "lower than epsilon"; a prediction
     is robust at epsilon if its radius is at least that.
 
+    Args:
+        certificate: of a batch of inputs, from :func:`certify`.
+        labels: one class index a sample, ``(batch,)``.
+        epsilon: in input units, one number for all samples or one a sample, ``(batch,)``.
+
+    Raises:
+        ValueError: no sample, or labels or thresholds of another shape; a threshold that is not
+            finite or negative.
+
     Example:
-        >>> certified_accuracy(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.5)
+        >>> from unitmargin import certify
+        >>> from unitmargin.frozen import Dense, FrozenNetwork
+        >>> halves = torch.tensor([[0.5, 0.0], [-0.5, 0.0]])
+        >>> frozen = FrozenNetwork([Dense(halves, torch.zeros(2))], (2,))
+        >>> certificate = certify(frozen, torch.tensor([[2.0, 0.0], [0.5, 0.0]]))
+        >>> labels = torch.tensor([0, 0])
+        >>> certified_accuracy(certificate, labels, 1.0)
         0.5
+        >>> certified_accuracy(certificate, labels, torch.tensor([1.0, 0.25]))
+        1.0
     """
+    batch = certificate.label.shape
+    if labels.shape != batch or not len(labels):
+        raise ValueError(
+            f"labels must be one a sample, shape {tuple(batch)} with a sample at least, got "
+            f"{tuple(labels.shape)}; pass the labels of the inputs that were certified"
+        )
+    thresholds = torch.as_tensor(epsilon, dtype=torch.float64).to(certificate.radius.device)
+    if thresholds.shape not in ((), batch):
+        raise ValueError(
+            f"epsilon must be one number or one a sample, shape {tuple(batch)}, got shape "
+            f"{tuple(thresholds.shape)}; call once for each of many thresholds"
+        )
+    if not bool(((thresholds >= 0) & thresholds.isfinite()).all()):
+        raise ValueError(f"epsilon must be finite and >= 0, got {epsilon}; clean the thresholds")
+    right = certificate.label == labels.to(certificate.label.device)
+    return certified_share(right, certificate.radius, thresholds)
+
+
+def certified_share(right: Mask, radius: Values, epsilon: float | Tensor) -> float:
+    """Share of samples that are right with a radius strictly above ``epsilon``, which fits."""
     return int((right & (radius > epsilon)).sum()) / len(right)
 
 
 def certified_accuracies(
     right: Mask, radius: Values, epsilons: Float[Tensor, " epsilons"]
 ) -> Float[Tensor, " epsilons"]:
-    """:func:`certified_accuracy` at many radii, by one sort."""
+    """:func:`certified_share` at many radii, by one sort."""
     claimed = radius[right].double().sort().values
     above = len(claimed) - torch.searchsorted(claimed, epsilons.double(), right=True)
     return above.double() / len(right)

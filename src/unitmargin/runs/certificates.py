@@ -72,7 +72,7 @@ class Certificates:
 
     def certified_accuracy(self, epsilon: float) -> float:
         """Share of samples that are right with a radius strictly above ``epsilon``."""
-        return accuracy.certified_accuracy(self.right, self.radius, epsilon)
+        return accuracy.certified_share(self.right, self.radius, epsilon)
 
 
 def write_certificates(

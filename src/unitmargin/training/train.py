@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
-from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_accuracy
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
 from unitmargin.frozen import FixedNetwork
@@ -135,4 +135,4 @@ def evaluate(network: FixedNetwork, samples: Samples) -> tuple[float, float]:
         right.append(margins(logits, labels) > 0)
         radius.append(certificate_from_logits(logits, constants).radius)
     figures = torch.cat(right), torch.cat(radius)
-    return int(figures[0].sum()) / len(samples), certified_accuracy(*figures, HEADLINE_EPSILON)
+    return int(figures[0].sum()) / len(samples), certified_share(*figures, HEADLINE_EPSILON)
