@@ -9,6 +9,7 @@ from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models import DenseUGNN
+from unitmargin.orthogonal import ORTHOGONAL_LINEARS
 
 UNIT_GRADIENT = 1e-5
 """The promise of the models in float32."""
@@ -54,6 +55,19 @@ def test_unit_gradients_for_any_shape(
 def test_growing_widths_are_refused() -> None:
     with pytest.raises(ValueError, match=r"J J\^T = I.*got 4 -> 6"):
         DenseUGNN((4,), 2, hidden=(4, 6))
+
+
+@pytest.mark.parametrize("linear", ORTHOGONAL_LINEARS)
+@pytest.mark.parametrize("width", [0, -1])
+def test_a_layer_has_an_output(linear: str, width: int) -> None:
+    with pytest.raises(ValueError, match=f"out_features must be at least 1, got {width}"):
+        DenseUGNN((4,), 2, linear=linear, hidden=(width,))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_an_input_has_a_number(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="in_shape must hold positive lengths"):
+        DenseUGNN(shape, 2)
 
 
 def test_the_head_needs_enough_features() -> None:

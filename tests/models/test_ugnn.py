@@ -13,7 +13,7 @@ from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.models import UGNN
 from unitmargin.models.classifier import halvings
 from unitmargin.models.ugnn import PAPER_DEPTH
-from unitmargin.orthogonal import OrthogonalConv2d, OrthogonalLinear
+from unitmargin.orthogonal import ORTHOGONAL_CONVS, OrthogonalConv2d, OrthogonalLinear
 
 UNIT_GRADIENT = 1e-5
 """The promise of the models in float32."""
@@ -102,6 +102,8 @@ def test_hidden_widths_never_exceed_the_features() -> None:
         ((1, 7, 8), None, "divisible by 2\\*\\*depth with depth >= 1, got 7 x 8 and depth 0"),
         ((1, 8, 12), 3, "got 8 x 12 and depth 3"),
         ((1, 8, 8), 0, "depth >= 1, got 8 x 8 and depth 0"),
+        ((0, 8, 8), None, "in_shape must hold positive lengths, got \\(0, 8, 8\\)"),
+        ((1, 8, -8), None, "in_shape must hold positive lengths"),
         ((64,), None, "in_shape must be .* got \\(64,\\); .* dense_ugnn"),
     ],
 )
@@ -113,3 +115,9 @@ def test_other_sizes_are_refused(shape: tuple[int, ...], depth: int | None, mess
 def test_another_map_at_run_time_is_refused() -> None:
     with pytest.raises(ValueError, match="map size 8 x 8 .* got 16 x 16"):
         UGNN((1, 8, 8), 3)(torch.rand(1, 1, 16, 16))
+
+
+@pytest.mark.parametrize("conv", ORTHOGONAL_CONVS)
+def test_a_kernel_has_a_tap(conv: str) -> None:
+    with pytest.raises(ValueError, match=r"kernel_size .* got 0; use [13]"):
+        UGNN((1, 8, 8), 3, conv=conv, kernel_size=0)

@@ -1,5 +1,6 @@
 """What all classifiers share: input normalisation, features, head."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -108,8 +109,19 @@ def conv_layers(
     return [build(inputs, outputs, kernel_size, map_size), build_activation(activation, outputs)]
 
 
+def input_length(in_shape: Sequence[int]) -> int:
+    """How many numbers an input has; raises unless there is one at least."""
+    if not in_shape or min(in_shape) < 1:
+        raise ValueError(
+            f"in_shape must hold positive lengths, got {tuple(in_shape)}; give the shape of one "
+            "input without the batch axis"
+        )
+    return math.prod(in_shape)
+
+
 def image_shape(in_shape: Sequence[int], factor: int = 1) -> tuple[int, int, int]:
     """``in_shape`` as channels, height and width, the sides divisible by ``factor``."""
+    input_length(in_shape)
     if len(in_shape) != 3:
         raise ValueError(
             f"in_shape must be (channels, height, width), got {tuple(in_shape)}; for vectors use "

@@ -1,6 +1,5 @@
 """The paper's Unitary-Gradient Neural Networks: of convolutions, and fully connected."""
 
-import math
 from collections.abc import Sequence
 
 from unitmargin.layers.contract import Layer
@@ -12,6 +11,7 @@ from unitmargin.models.classifier import (
     dense_layers,
     halvings,
     image_shape,
+    input_length,
 )
 
 PAPER_DEPTH = 5
@@ -104,6 +104,6 @@ class DenseUGNN(Classifier):
         hidden: Sequence[int] | None = None,
         normalize: Normalize | None = None,
     ) -> None:
-        flat = math.prod(in_shape)
+        flat = input_length(in_shape)
         dense, last = dense_layers(flat, hidden, (flat, flat), activation, linear)
         super().__init__(in_shape, n_classes, dense, last, head, normalize)

@@ -139,6 +139,8 @@ class KernelConv2d(OrthogonalConv2d):
         bias: bool = True,
     ) -> None:
         super().__init__(in_channels, out_channels, map_size, bias)
+        if kernel_size < 1:
+            raise ValueError(f"kernel_size must be at least 1, got {kernel_size}; use 3")
         self.kernel_size = kernel_size
         self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
         self.make_parameters()
@@ -160,7 +162,9 @@ def start_uniformly(bound: float, *parameters: nn.Parameter | None) -> None:
 
 
 def require_no_growth(what: str, inputs: int, outputs: int) -> None:
-    """Raise the error that explains why a GNP layer cannot widen."""
+    """Raise the error that explains why a GNP layer cannot widen, or be empty."""
+    if outputs < 1:
+        raise ValueError(f"out_{what} must be at least 1, got {outputs}; leave the layer out")
     if outputs > inputs:
         raise ValueError(
             f"out_{what} must be at most in_{what}: a GNP layer needs J J^T = I, and a matrix "
