@@ -1,5 +1,6 @@
 """The command line: exit statuses, messages that name the next command, and a fast --help."""
 
+import io
 import os
 import subprocess
 import sys
@@ -250,3 +251,32 @@ def test_large_pages_are_asked_for_unless_the_user_says_otherwise(
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     assert os.environ[cli.HUGE_PAGES] == used
+
+
+def test_a_recipe_may_begin_with_a_byte_order_mark(recipe: Path) -> None:
+    recipe.write_text(RECIPE, encoding="utf-8-sig")
+    assert status("train", recipe) == 0
+
+
+def test_a_device_that_is_not_there_is_one_line_and_writes_nothing(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status("train", recipe, "--device", "gpu") == 2
+    assert capsys.readouterr().err.startswith("unitmargin: device must be one that torch can use")
+    assert list(recipe.parent.iterdir()) == [recipe]
+
+
+def test_a_result_is_not_lost_to_the_encoding_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+
+    def measure() -> int:
+        print("0.99 ± 0.01")
+        return 0
+
+    monkeypatch.setitem(cli.COMMANDS, "demo", measure)
+    assert status("demo") == 0
+    sys.stdout.flush()
+    assert written.getvalue() == b"0.99 ? 0.01\n"

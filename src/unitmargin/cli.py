@@ -1,5 +1,6 @@
 """The command line: one function a verb, no logic. ``--help`` does not import torch."""
 
+import io
 import os
 import sys
 from dataclasses import dataclass
@@ -201,6 +202,9 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit status 0 for success, 1 for a broken promise, 2 for a wrong input."""
     os.environ.setdefault(HUGE_PAGES, "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a result is not lost to a terminal's encoding
     try:
         status = tyro.extras.subcommand_cli_from_dict(
             COMMANDS,

@@ -13,7 +13,7 @@ from unitmargin.certificates.certify import certify
 from unitmargin.data import load_dataset
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.freeze import freeze_run
-from unitmargin.training.processes import Processes
+from unitmargin.training.processes import Processes, join_processes
 
 RADIUS_TOLERANCE = 1e-3
 """Gradients summed in another order differ by an ulp, and Adam turns an ulp of a vanishing gradient
@@ -105,3 +105,9 @@ def test_two_processes_train_what_one_trains(tmp_path: Path, two: RunFolder) -> 
         radii.append(certify(folder.frozen(), x).radius)
     difference = (radii[0] - radii[1]).abs().max()
     assert float(difference) < RADIUS_TOLERANCE
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "meta", "cpu:x", ""])
+def test_a_device_that_cannot_compute_is_refused(device: str) -> None:
+    with pytest.raises(ValueError, match=f"device must be .*got '{device}'; use cpu"):
+        join_processes(device)

@@ -174,6 +174,15 @@ def scientific(value: float | None) -> str:
     return f"{mantissa} × {power_of_ten(int(exponent))}"
 
 
+def markdown_cell(text: str) -> str:
+    """A name from the data as one cell of a Markdown table.
+
+    >>> print(markdown_cell("cat|dog"))
+    cat\\|dog
+    """
+    return " ".join(text.split()).replace("|", "\\|")
+
+
 def raise_powers(text: str) -> Markup:
     """The text as HTML, its powers raised by the page: superscript letters are too small to read.
 

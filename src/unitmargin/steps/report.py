@@ -87,5 +87,6 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update({phrase.__name__: phrase for phrase in PHRASES})
+    environment.filters["cell"] = wording.markdown_cell
     environment.filters["raised"] = wording.raise_powers
     return environment

@@ -51,8 +51,11 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
 
     Returns the group and this process's own device: ``cuda`` becomes one GPU a process. The
     backend is nccl on CUDA and gloo elsewhere.
+
+    Raises:
+        ValueError: a device that does not exist here.
     """
-    chosen = torch.device(device)
+    chosen = require_device(device)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Processes(), chosen
     if chosen.type == "cuda" and chosen.index is None:
@@ -61,6 +64,19 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
     if not dist.is_initialized():
         dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     return Processes(dist.get_rank(), dist.get_world_size()), chosen
+
+
+def require_device(device: str | torch.device) -> torch.device:
+    """The device, or a ValueError if nothing can be computed on it."""
+    try:
+        chosen = torch.device(device)
+        torch.ones(1, device=chosen).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"device must be one that torch can use here, got {str(device)!r}; use cpu ({reason})"
+        ) from None
+    return chosen
 
 
 def leave_processes() -> bool:
