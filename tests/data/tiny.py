@@ -23,7 +23,14 @@ def write_folder(root: Path, files: Mapping[str, bytes]) -> Path:
     return root
 
 
-def tar_bytes(files: Mapping[str, bytes], *, folders: tuple[str, ...] = ()) -> bytes:
+def tar_bytes(
+    files: Mapping[str, bytes],
+    *,
+    folders: tuple[str, ...] = (),
+    links: Mapping[str, str] | None = None,
+    kind: bytes = tarfile.LNKTYPE,
+) -> bytes:
+    """An archive of the folders, then the files, then the links: name to what it names."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for name in folders:
@@ -34,4 +41,8 @@ def tar_bytes(files: Mapping[str, bytes], *, folders: tuple[str, ...] = ()) -> b
             header = tarfile.TarInfo(name)
             header.size = len(content)
             archive.addfile(header, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            header = tarfile.TarInfo(name)
+            header.type, header.linkname = kind, target
+            archive.addfile(header)
     return stream.getvalue()
