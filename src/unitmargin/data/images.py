@@ -34,9 +34,9 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
     image is 8-bit grey, else three.
 
     Raises:
-        DataError: what is no image, an image of another size, an empty class, classes that differ
-            between train and test, a missing split, a file in the wrong place, a symbolic link, or
-            a damaged archive; the message names the file.
+        DataError: what is no image or would be cut as one, an image of another size, an empty
+            class, classes that differ between train and test, a missing split, a file in the wrong
+            place, a symbolic link, or a damaged archive; the message names the file.
 
     Example:
         >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
