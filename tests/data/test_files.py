@@ -218,11 +218,21 @@ def test_the_fingerprint_of_an_archive_is_that_of_its_content(tmp_path: Path) ->
     assert fingerprint(first) == fingerprint(copy) != fingerprint(other)
 
 
-def test_the_fingerprint_of_a_folder_follows_its_files(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "data", FILES)
+def test_the_fingerprint_of_a_folder_is_that_of_its_content(tmp_path: Path) -> None:
+    folder, copy = (write_folder(tmp_path / name, FILES) for name in ("data", "copy"))
     first = fingerprint(folder)
-    assert fingerprint(folder) == first
     os.utime(folder / "top/a.txt", ns=(1, 1))
-    second = fingerprint(folder)
-    write_folder(folder, {"top/c.txt": b""})
-    assert len({first, second, fingerprint(folder)}) == 3
+    assert fingerprint(folder) == fingerprint(copy) == first
+    seen = {first}
+    (copy / "top/deep/b.txt").rename(copy / "top/deep/c.txt")
+    (folder / "top/a.txt").write_bytes(FILES["top/a.txt"].swapcase())
+    os.utime(folder / "top/a.txt", ns=(1, 1))
+    seen |= {fingerprint(copy), fingerprint(folder)}
+    (folder / "top/empty").mkdir()
+    seen.add(fingerprint(folder))
+    assert len(seen) == 4
+
+
+def test_a_name_that_is_no_text_has_a_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"")
+    assert len(fingerprint(tmp_path)) == 64

@@ -123,12 +123,25 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, cache: Path, pets: dict[s
         assert kept.read_bytes() == whole or len(kept.read_bytes()) == len(whole)
 
 
-def test_changed_images_are_decoded_again(tmp_path: Path, pets: dict[str, bytes]) -> None:
+def test_an_image_of_the_same_size_and_time_is_decoded_again(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
     folder = write_folder(tmp_path / "a", pets)
+    file = folder / "train/cat/1.png"
+    state = file.stat()
     assert values(images(folder).train.inputs) == [10, 20, 30]
-    write_folder(folder, {"train/cat/1.png": png(11)})
-    os.utime(folder / "train/cat/1.png", ns=(1, 1))
+    file.write_bytes(png(11))
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
     assert values(images(folder).train.inputs) == [11, 20, 30]
+
+
+def test_a_copy_of_a_folder_is_not_decoded_again(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes]
+) -> None:
+    for name in "ab":
+        images(write_folder(tmp_path / name, pets))
+    assert len(list(cache.iterdir())) == 1
 
 
 def test_the_cache_folder_may_be_passed(

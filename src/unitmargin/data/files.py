@@ -80,21 +80,22 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 that changes when the data under ``path`` changes.
+    """SHA-256 of the data under ``path``: another one if a byte or a name differs.
 
-    Of an archive it digests the content, so a copy has the same one; of a folder the location and
-    the name, size and time of change of every file.
+    Of an archive it digests the file, of a folder the name and content of everything in it, so a
+    copy has the same one. Size and time of a file are not believed: they may outlive its content.
 
     Raises:
-        DataError: a missing path.
+        DataError: a missing path, and what :func:`members` refuses in a folder.
     """
     if not path.is_dir():
         with _explained(path):
             return file_sha256(path)
-    digest = hashlib.sha256(str(path.resolve()).encode())
+    digest = hashlib.sha256()
     for name, file in _listing(path):
-        state = file.stat()
-        digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+        with _explained(file):
+            content = "folder" if file.is_dir() else file_sha256(file)
+        digest.update(os.fsencode(name) + b"\0" + content.encode() + b"\0")
     return digest.hexdigest()
 
 
