@@ -2,6 +2,7 @@
 
 import lzma
 import os
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,39 @@ def test_classes_and_files_are_sorted(
     assert dataset.train.labels.tolist() == [0, 0, 1]
     assert values(dataset.test.inputs) == [40, 60]
     assert dataset.train.scale == 255
+
+
+def test_a_folder_and_its_archive_give_one_data_set(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    extra = {"val/cow/1.png": png(1), "train/cat/.hidden": b"", "about.txt": b"pets"}
+    folder = write_folder(tmp_path / "pets", pets | extra)
+    for link in ("test/dog/0.png", "test/cat/9.png", "train/dog/5.png"):
+        (folder / link).hardlink_to(folder / "train/dog/1.png")
+    (folder / "train/cat/7.png").hardlink_to(folder / "val/cow/1.png")
+    archive = tmp_path / "pets.tar.gz"
+    with tarfile.open(archive, "w:gz") as packing:
+        packing.add(folder, "pets")
+    first, second = images(folder), images(archive)
+    assert values(first.train.inputs) == [10, 20, 1, 30, 30]
+    assert values(first.test.inputs) == [40, 30, 30, 60]
+    assert first.classes == second.classes
+    for mine, other in ((first.train, second.train), (first.test, second.test)):
+        assert torch.equal(mine.inputs, other.inputs)
+        assert torch.equal(mine.labels, other.labels)
+
+
+@pytest.mark.parametrize("archive", [True, False])
+@pytest.mark.parametrize("link", ["test/dog/0.png", "train/cow", "more"])
+def test_a_symbolic_link_is_refused_in_folder_and_archive(
+    tmp_path: Path, pets: dict[str, bytes], archive: bool, link: str
+) -> None:
+    path = write_folder(tmp_path / "pets", pets)
+    (path / link).symlink_to(path / "train/dog")
+    if archive:
+        path = tmp_path / "pets.tar"
+        with tarfile.open(path, "w") as packing:
+            packing.add(tmp_path / "pets", ".")
+    with pytest.raises(DataError, match=f"{path}: .*the symbolic link {link};"):
+        images(path)
 
 
 def test_pixels_keep_their_places(tmp_path: Path, pets: dict[str, bytes]) -> None:
@@ -89,12 +123,25 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, cache: Path, pets: dict[s
         assert kept.read_bytes() == whole or len(kept.read_bytes()) == len(whole)
 
 
-def test_changed_images_are_decoded_again(tmp_path: Path, pets: dict[str, bytes]) -> None:
+def test_an_image_of_the_same_size_and_time_is_decoded_again(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
     folder = write_folder(tmp_path / "a", pets)
+    file = folder / "train/cat/1.png"
+    state = file.stat()
     assert values(images(folder).train.inputs) == [10, 20, 30]
-    write_folder(folder, {"train/cat/1.png": png(11)})
-    os.utime(folder / "train/cat/1.png", ns=(1, 1))
+    file.write_bytes(png(11))
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
     assert values(images(folder).train.inputs) == [11, 20, 30]
+
+
+def test_a_copy_of_a_folder_is_not_decoded_again(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes]
+) -> None:
+    for name in "ab":
+        images(write_folder(tmp_path / name, pets))
+    assert len(list(cache.iterdir())) == 1
 
 
 def test_the_cache_folder_may_be_passed(

@@ -113,7 +113,7 @@ def expected_statistics(inputs: Tensor, mode: str) -> tuple[Tensor, Tensor]:
 def test_statistics_of_each_mode(mode: str, shape: tuple[int, ...]) -> None:
     scales = torch.linspace(0.5, 2.0, shape[1]).view(1, -1, *(1,) * (len(shape) - 2))
     inputs = scales * torch.randn(shape) + scales
-    layer = normalize_from(inputs, mode)
+    layer = normalize_from(inputs.split(7), shape[1], mode)
     mean, std = expected_statistics(inputs, mode)
     torch.testing.assert_close(layer.mean.double(), mean, rtol=ROUNDING, atol=ROUNDING)
     torch.testing.assert_close(layer.std.double(), std, rtol=ROUNDING, atol=0.0)
@@ -121,14 +121,42 @@ def test_statistics_of_each_mode(mode: str, shape: tuple[int, ...]) -> None:
 
 def test_an_unknown_mode_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="none, centre, scalar, channel, got 'std'"):
-        normalize_from(torch.rand(4, 2), "std")
+        normalize_from([torch.rand(4, 2)], 2, "std")
 
 
-def test_a_constant_channel_is_refused_under_channel_only() -> None:
-    inputs = torch.stack((torch.rand(10), torch.ones(10)), dim=1)
+@pytest.mark.parametrize("constant", [1.0, 0.1])
+@pytest.mark.parametrize("size", [3, 1000])
+def test_a_constant_channel_is_refused_under_channel_only(constant: float, size: int) -> None:
+    inputs = torch.stack((torch.rand(1000), torch.full((1000,), constant)), dim=1)
     with pytest.raises(ValueError, match="drop constant channels"):
-        normalize_from(inputs, "channel")
-    assert normalize_from(inputs, "scalar").norm() > 1
+        normalize_from(inputs.split(size), 2, "channel")
+    assert normalize_from(inputs.split(size), 2, "scalar").norm() > 1
+
+
+@pytest.mark.parametrize("mode", ["centre", "scalar", "channel"])
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_statistics_depend_on_neither_order_nor_batches(mode: str, offset: float) -> None:
+    inputs = torch.randn(500, 2, 3, generator=torch.Generator().manual_seed(0)).sort(0).values
+    inputs = inputs + offset
+    mean, std = expected_statistics(inputs, mode)
+    for ordered in (inputs, inputs.flip(0)):
+        for size in (1, 7, 500):
+            layer = normalize_from(ordered.split(size), 2, mode)
+            torch.testing.assert_close(layer.mean.double(), mean, rtol=ROUNDING, atol=ROUNDING)
+            torch.testing.assert_close(layer.std.double(), std, rtol=ROUNDING, atol=0.0)
+
+
+def test_without_normalisation_no_input_is_read() -> None:
+    unread = (pytest.fail(f"input {number} was read") for number in range(1))
+    layer = normalize_from(unread, 3, "none")
+    assert (layer.mean.tolist(), layer.std.tolist()) == ([0.0] * 3, [1.0] * 3)
+
+
+def test_statistics_of_nothing_or_of_other_channels_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least one input, got none"):
+        normalize_from([], 3, "centre")
+    with pytest.raises(ValueError, match=r"must have 3 channels, got shape \(4, 2\)"):
+        normalize_from([torch.rand(4, 2)], 3, "centre")
 
 
 def test_a_batch_of_nothing_is_unshuffled_too() -> None:

@@ -52,15 +52,16 @@ class Member:
 
 
 def members(path: Path, progress: str | None = None) -> Iterator[Member]:
-    """The regular files and folders under ``path``: a folder, or a tar archive.
+    """The files and folders under ``path``: a folder, or a tar archive.
 
-    An archive may be plain or compressed with gzip, bzip2 or xz, and is read once, in its own
-    order; links and devices in it are left out. A folder is read in the order of the names, to a
-    depth of four; links are followed. With ``progress`` a bar of that name is shown.
+    An archive may be plain or compressed with gzip, bzip2 or xz, and is read in its own order; a
+    hard link in it is a file with the content of the one that it names. A folder is read in the
+    order of the names, to a depth of four. What has a part in its name that begins with a dot is
+    left out. With ``progress`` a bar of that name is shown.
 
     Raises:
-        DataError: a missing path, a file that is no tar archive, an archive that was cut short or
-            ends without its end mark.
+        DataError: a missing path, a symbolic link, pipe or device, a file that is no tar archive,
+            an archive that was cut short, ends without its end mark or names a file outside of it.
 
     Example:
         >>> [member.name for member in members(Path("images"))]  # doctest: +SKIP
@@ -79,44 +80,115 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 that changes when the data under ``path`` changes.
+    """SHA-256 of the data under ``path``: another one if a byte or a name differs.
 
-    Of an archive it digests the content, so a copy has the same one; of a folder the location and
-    the name, size and time of change of every file.
+    Of an archive it digests the file, of a folder the name and content of everything in it, so a
+    copy has the same one. Size and time of a file are not believed: they may outlive its content.
 
     Raises:
-        DataError: a missing path.
+        DataError: a missing path, and what :func:`members` refuses in a folder.
     """
     if not path.is_dir():
         with _explained(path):
             return file_sha256(path)
-    digest = hashlib.sha256(str(path.resolve()).encode())
+    digest = hashlib.sha256()
     for name, file in _listing(path):
-        state = file.stat()
-        digest.update(f"\0{name}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+        with _explained(file):
+            content = "folder" if file.is_dir() else file_sha256(file)
+        digest.update(os.fsencode(name) + b"\0" + content.encode() + b"\0")
     return digest.hexdigest()
 
 
 def _listing(path: Path) -> list[tuple[str, Path]]:
     found = []
-    for root, folders, files in os.walk(path, followlinks=True):
-        for name in folders + files:
+    for root, folders, files in os.walk(path, onerror=partial(_refuse_folder, path)):
+        folders[:] = [name for name in folders if not _hidden(name)]
+        for name in folders + [name for name in files if not _hidden(name)]:
             file = Path(root, name)
-            if file.is_file() or file.is_dir():
-                found.append((file.relative_to(path).as_posix(), file))
+            inner = file.relative_to(path).as_posix()
+            if file.is_symlink() or not (file.is_file() or file.is_dir()):
+                _refuse(path, inner, "symbolic link" if file.is_symlink() else "pipe or device")
+            found.append((inner, file))
         if len(Path(root).relative_to(path).parts) >= MAX_DEPTH - 1:
             folders.clear()
     return sorted(found)
 
 
+def _refuse_folder(path: Path, fault: OSError) -> None:
+    """By default a folder that cannot be opened is left out in silence."""
+    with _explained(path):
+        raise fault
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _refuse(path: Path, name: str, kind: str) -> Never:
+    raise DataError(
+        f"{path}: must hold files, folders and hard links alone, got the {kind} {name}; put what "
+        "it stands for in its place (cp and tar do with --dereference) or remove it"
+    )
+
+
 def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
+    linked: dict[int, bytes] | None = None
+    for number, (header, read) in enumerate(_entries(path, progress)):
+        name = _inner_name(path, header.name)
+        if not name or _hidden(name):
+            continue
+        if header.islnk():
+            linked = _linked(path) if linked is None else linked
+            read = partial(linked.__getitem__, number)
+        elif not (header.isreg() or header.isdir()):
+            _refuse(path, name, "symbolic link" if header.issym() else "pipe or device")
+        yield Member(name, header.isdir(), read)
+
+
+def _linked(path: Path) -> dict[int, bytes]:
+    """Contents of the hard links of an archive, by the number of their entry.
+
+    They are read apart from the rest: a stream cannot go back to the file that a link names.
+    """
+    links = [header for header, _ in _entries(path) if header.islnk()]
+    targets = {_inner_name(path, header.linkname) for header in links}
+    contents: dict[str, bytes] = {}
+    linked = {}
+    for number, (header, read) in enumerate(_entries(path)):
+        name = _inner_name(path, header.name)
+        if header.islnk():
+            target = _inner_name(path, header.linkname)
+            if target not in contents:
+                raise DataError(
+                    f"{path}: a hard link must name a file that comes before it in the archive, "
+                    f"got {name}, which names {header.linkname}; pack the archive again"
+                )
+            linked[number] = contents[target]
+        if name in targets and (header.islnk() or header.isreg()):
+            contents[name] = linked[number] if header.islnk() else read()
+    return linked
+
+
+def _inner_name(path: Path, name: str) -> str:
+    """The name without what changes nothing: ``./a//b/`` is ``a/b``."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise DataError(
+            f"{path}: names must stay inside the archive, got {name}; pack it again from the "
+            "folder that holds the files"
+        )
+    return "/".join(parts)
+
+
+def _entries(
+    path: Path, progress: str | None = None
+) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
+    """Whatever an archive holds, each with what reads its content before the next is asked for."""
     with _explained(path), path.open("rb") as raw, _bar(path.stat().st_size, progress, "B") as bar:
         stream = _decompressed(raw)
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_StrictHeader) as archive:
             for header in archive:
-                if header.isreg() or header.isdir():
-                    name = header.name.removeprefix("./").rstrip("/")
-                    yield Member(name, header.isdir(), partial(_read_entry, path, archive, header))
+                yield header, partial(_read_entry, path, archive, header)
                 bar.update(raw.tell() - bar.n)
         # The checksum of a compressed stream stands behind its data.
         while stream.read(CHUNK):

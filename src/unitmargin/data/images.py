@@ -11,7 +11,7 @@ from unitmargin.data.cache import cache_folder
 from unitmargin.data.files import DataError, Member, fingerprint, members
 from unitmargin.data.samples import Dataset
 
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """Part of the name of a cached file: raise it when the same images give other arrays."""
 
 LAYOUT = "train/CLASS/image and test/CLASS/image"
@@ -23,8 +23,9 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
     """Images that lie as ``train/CLASS/image`` and ``test/CLASS/image``.
 
     ``path`` is a folder or a tar archive (plain, gzip, bzip2 or xz), with or without one folder
-    around ``train`` and ``test``. Classes are sorted by name, samples by class and file name. Files
-    and folders whose name begins with a dot are left out.
+    around ``train`` and ``test``; one tree gives one data set, as a folder and as an archive.
+    Classes are sorted by name, samples by class and file name. Files and folders whose name begins
+    with a dot are left out. Hard links are files; symbolic ones are refused.
 
     The images are decoded once; the arrays are kept in the cache folder (see :func:`cache_folder`),
     and are made again when the data changes or the kept file is damaged. Nothing is extracted.
@@ -33,9 +34,9 @@ def images(path: Path, cache: Path | None = None, name: str = "images") -> Datas
     image is 8-bit grey, else three.
 
     Raises:
-        DataError: what is no image, an image of another size, an empty class, classes that differ
-            between train and test, a missing split, a file in the wrong place, or a damaged
-            archive; the message names the file.
+        DataError: what is no image or would be cut as one, an image of another size, an empty
+            class, classes that differ between train and test, a missing split, a file in the wrong
+            place, a symbolic link, or a damaged archive; the message names the file.
 
     Example:
         >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
@@ -103,8 +104,6 @@ def _decoded(path: Path) -> Tree:
 def _folder(path: Path, member: Member) -> _Folder | None:
     """The class that a member is or lies in; None for what the layout does not speak of."""
     parts = member.name.split("/")
-    if any(part.startswith(".") for part in parts):
-        return None
     top = "" if parts[0] in SPLITS else parts.pop(0)
     if not parts or parts[0] not in SPLITS or (member.is_folder and len(parts) == 1):
         return None

@@ -1,6 +1,6 @@
 """The input normalisation, whose constant enters every certificate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -82,24 +82,53 @@ class Normalize(FixedLayer):
 NORMALIZATIONS = ("none", "centre", "scalar", "channel")
 
 
-def normalize_from(inputs: Float[Tensor, "samples c *space"], mode: str) -> Normalize:
-    """Build the input normalisation of the given mode from the training inputs.
+def normalize_from(
+    batches: Iterable[Float[Tensor, "_ c *space"]], channels: int, mode: str
+) -> Normalize:
+    """Build the input normalisation of the given mode from the training inputs, read in batches.
 
-    Modes: ``none`` (mean 0, std 1), ``centre`` (channel means, std 1), ``scalar`` (channel means
-    and one standard deviation for all channels), ``channel`` (the paper's Std.Norm).
+    Modes: ``none`` (mean 0, std 1; nothing is read), ``centre`` (channel means, std 1), ``scalar``
+    (channel means and one standard deviation for all channels), ``channel`` (the paper's Std.Norm).
+
+    Guarantee: computed in float64 and rounded to float32, whatever the order and the batches; the
+    memory is that of one batch.
 
     Raises:
-        ValueError: unknown mode, or a channel of zero variance under ``channel``.
+        ValueError: unknown mode, no inputs, another number of channels, or a channel of zero
+            variance under ``channel``.
     """
     require_choice("normalization", mode, NORMALIZATIONS)
-    channels = inputs.shape[1]
-    by_channel = inputs.double().transpose(0, 1).reshape(channels, -1)
-    mean, std = torch.zeros(channels), torch.ones(channels)
-    if mode != "none":
-        mean = by_channel.mean(1).float()
+    std = torch.ones(channels)
+    if mode == "none":
+        return Normalize(torch.zeros(channels), std)
+    mean, variance = _moments(batches, channels)
     if mode == "scalar":
-        centred = by_channel - by_channel.mean(1, keepdim=True)
-        std = centred.square().mean().sqrt().float().expand(channels).clone()
+        std = variance.mean().sqrt().float().expand(channels).clone()
     if mode == "channel":
-        std = by_channel.std(1, correction=0).float()
-    return Normalize(mean, std)
+        std = variance.sqrt().float()
+    return Normalize(mean.float(), std)
+
+
+def _moments(batches: Iterable[Tensor], channels: int) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each channel: moments of batches, merged (Chan, Golub, LeVeque 1979)."""
+    count = 0
+    origin, mean, squares = torch.zeros(3, channels, 1, dtype=torch.float64)
+    for batch in batches:
+        if batch.shape[1] != channels:
+            raise ValueError(
+                f"batches must have {channels} channels, got shape {tuple(batch.shape)}; pass the "
+                "channels of the inputs"
+            )
+        columns = batch.transpose(0, 1).flatten(1).double().cpu()
+        if count == 0:
+            # Measured from one of its values, a constant channel has a variance of exactly zero.
+            origin = columns[:, :1].clone()
+        columns = columns - origin
+        own, total = columns.mean(1, keepdim=True), count + columns.shape[1]
+        shift = own - mean
+        squares = squares + (columns - own).square().sum(1, keepdim=True)
+        squares = squares + shift.square() * (count * columns.shape[1] / total)
+        mean, count = mean + shift * (columns.shape[1] / total), total
+    if count == 0:
+        raise ValueError("batches must hold at least one input, got none; pass the training inputs")
+    return (origin + mean)[:, 0], squares[:, 0] / count

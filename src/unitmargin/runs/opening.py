@@ -1,14 +1,19 @@
 """What a recipe names: its data set and its untrained network."""
 
-import torch
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 
-from unitmargin.data import Dataset, load_dataset
+import torch
+from torch import Tensor
+
+from unitmargin.data import Dataset, Samples, load_dataset
 from unitmargin.layers.normalize import normalize_from
 from unitmargin.models import Classifier, build_model
 from unitmargin.runs.recipe import Recipe
 
-STATISTICS_SAMPLES = 10_000
-"""Training samples from which the input normalisation is computed."""
+BATCH_NUMBERS = 2**20
+"""Numbers of a batch from which statistics are computed: 8 MB in float64."""
 
 
 def open_dataset(recipe: Recipe) -> Dataset:
@@ -19,8 +24,17 @@ def open_dataset(recipe: Recipe) -> Dataset:
 
 def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     """The recipe's untrained network, its weights drawn from the recipe's seed."""
-    inputs, _ = dataset.train.batch(slice(0, STATISTICS_SAMPLES))
-    normalize = normalize_from(inputs, recipe.model.normalization)
+    channels = dataset.in_shape[0]
+    normalize = normalize_from(_inputs(dataset.train), channels, recipe.model.normalization)
     torch.manual_seed(recipe.training.seed)
     name, options = recipe.model.name, recipe.model.options
     return build_model(name, dataset.in_shape, dataset.n_classes, normalize=normalize, **options)
+
+
+def _inputs(samples: Samples) -> Iterator[Tensor]:
+    """The inputs in batches of bounded size, for statistics of each channel."""
+    # Pixels that are all repeated equally often have the statistics of the pixels themselves.
+    stored = replace(samples, upsample=1)
+    size = max(1, BATCH_NUMBERS // math.prod(stored.in_shape))
+    for start in range(0, len(stored), size):
+        yield stored.batch(slice(start, start + size))[0]

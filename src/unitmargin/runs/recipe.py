@@ -65,7 +65,7 @@ class ModelOptions(Options):
 
     Attributes:
         name: a registered model.
-        normalization: none, centre, scalar or channel, from the training inputs.
+        normalization: none, centre, scalar or channel, from all training inputs.
         options: the model's own keyword arguments (every other key of the table).
     """
 
