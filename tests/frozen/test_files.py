@@ -374,3 +374,14 @@ def test_a_layer_that_load_does_not_know_is_not_saved(tmp_path: Path) -> None:
     network = FrozenNetwork([Twice(), Dense(torch.eye(2), torch.zeros(2))], (2,))
     with pytest.raises(ValueError, match="layer kind must be one of .*'twice'"):
         save(network, tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("side", [4, 6])
+def test_short_numbers_are_stored_whatever_the_map(
+    tmp_path: Path, dtype: torch.dtype, side: int
+) -> None:
+    frozen = freeze(UGNN((1, side, side), 3, depth=1)).to(dtype)
+    save(frozen, tmp_path / "model.safetensors")
+    x = torch.rand(2, 1, side, side, dtype=torch.float64)
+    assert torch.equal(load(tmp_path / "model.safetensors").in_float64()(x), frozen.in_float64()(x))

@@ -1,5 +1,6 @@
 """The file of a frozen network: safetensors with a JSON header and a hash, never pickle."""
 
+import copy
 import hashlib
 import json
 import math
@@ -185,8 +186,9 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, json.loads(header["facts"]))
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
+    # Raises where shapes do not fit; half precision has no Fourier transform of every length.
     with torch.no_grad():
-        frozen(torch.zeros(1, *in_shape, dtype=frozen.dtype))  # raises where shapes do not fit
+        copy.deepcopy(frozen.network).double()(torch.zeros(1, *in_shape, dtype=torch.float64))
     return frozen
 
 
