@@ -31,7 +31,7 @@ class Chosen:
         recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
         out: run folder; default runs/NAME.
         data: file or folder of the data set.
-        epochs: instead of the recipe's.
+        epochs: instead of the recipe's; more than a run has extend it, as its schedule allows.
         limit: at most this many training and test samples.
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...
@@ -66,26 +66,33 @@ def train(options: RecipeOptions) -> int:
     return 0
 
 
-def freeze(folder: FolderPath) -> int:
-    """Freeze a trained run folder: plain weights, deviations measured after rounding."""
+def freeze(folder: FolderPath, data: Path | None = None) -> int:
+    """Freeze a trained run folder: plain weights, deviations measured after rounding.
+
+    Args:
+        folder: run folder.
+        data: file or folder of the data set, to be compared with what the weights were trained on;
+            without it no data are read.
+    """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.freeze import freeze_run
 
-    print(freeze_run(RunFolder(folder)))
+    print(freeze_run(RunFolder(folder), data))
     return 0
 
 
-def certify(folder: FolderPath, inputs: bool = False) -> int:
+def certify(folder: FolderPath, inputs: bool = False, data: Path | None = None) -> int:
     """Certify every test sample of a run folder with one forward pass.
 
     Args:
         folder: run folder.
         inputs: also keep the certified inputs, for `unitmargin check`.
+        data: file or folder of the data set, if it has moved since the training.
     """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.certify import certify_run
 
-    print(certify_run(RunFolder(folder), inputs))
+    print(certify_run(RunFolder(folder), inputs, data))
     return 0
 
 
@@ -95,6 +102,7 @@ def verify(
     samples: int | None = None,
     box: Literal["auto", "off", "only"] = "auto",
     rounding_attack: bool = False,
+    data: Path | None = None,
 ) -> int:
     """Try to break the promises of a run folder; exit status 1 if one is broken.
 
@@ -106,11 +114,13 @@ def verify(
         box: auto searches without a box and, for data in [0, 1], within it; off only without; only
             only within.
         rounding_attack: also search the edge of each certified ball by units in the last place.
+        data: file or folder of the data set, if it has moved since the training.
     """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.verify import verify_run
 
-    message, passed = verify_run(RunFolder(folder), solvers, samples, box, rounding_attack)
+    chosen = solvers, samples, box, rounding_attack, data
+    message, passed = verify_run(RunFolder(folder), *chosen)
     print(message)
     return 0 if passed else 1
 

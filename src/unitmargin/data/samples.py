@@ -1,5 +1,7 @@
 """Samples (inputs and labels) and data sets (train and test samples)."""
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass, replace
 
@@ -63,6 +65,18 @@ class Samples:
         """Shape of one input, without the batch dimension."""
         first, *lengths = self.inputs.shape[1:]
         return first, *(length * self.upsample for length in lengths)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content: inputs and labels as stored, scale and up-sampling.
+
+        The same on every device and in every process, whatever file the samples came from.
+        """
+        facts = [str(self.inputs.dtype), list(self.inputs.shape), self.scale, self.upsample]
+        digest = hashlib.sha256(json.dumps(facts).encode())
+        for tensor in (self.inputs, self.labels):
+            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()
 
     def batch(self, index: Tensor | slice) -> Batch:
         """The chosen inputs divided by the scale, in float32, and their labels.

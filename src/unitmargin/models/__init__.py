@@ -9,6 +9,7 @@ from typing import Any
 
 from unitmargin.foundation.choice import choose
 from unitmargin.models.classifier import Classifier
+from unitmargin.models.description import describe_network
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
 from unitmargin.models.lip_convnet import LipConvNet
@@ -17,7 +18,7 @@ from unitmargin.models.ugnn import UGNN, DenseUGNN
 
 __all__ = [
     "MODELS", "UGNN", "Classifier", "ConvexResidual", "DenseUGNN", "LargeConvNet", "LipConvNet",
-    "ResNet9", "build_model", "fixed_network", "freeze", "freezing", "ugnn",
+    "ResNet9", "build_model", "describe_network", "fixed_network", "freeze", "freezing", "ugnn",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.tightness import closest_found, tightness
-from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, run_table
+from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, run_table, trained_with
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
@@ -91,7 +91,7 @@ def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
         epsilon = HEADLINE_EPSILON * scale
         shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))
     ratios = [ratio for run in runs if (ratio := mean_ratio(run)) is not None]
-    machines = dict.fromkeys(run.origin().get("hardware", NOTHING) for run in runs)
+    machines = dict.fromkeys(trained_with(run).get("hardware", NOTHING) for run in runs)
     seeds = ", ".join(str(run.recipe().training.seed) for run in runs)
     tight = f"{fmean(ratios):.3f}" if ratios else NOTHING
     return (*shares, tight, seeds, words, "; ".join(machines))

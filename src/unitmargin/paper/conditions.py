@@ -58,7 +58,8 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
 
 def run_conditions(run: RunFolder) -> dict[str, str]:
     """How a run was trained, by column of the table of runs."""
-    recipe, origin = run.recipe(), run.origin()
+    recipe = run.recipe()
+    origin = trained_with(run)
     options, training = model_options(recipe), recipe.training
     loss = (
         f"multi_margin (margin {training.margin:.4g})"
@@ -81,3 +82,8 @@ def run_conditions(run: RunFolder) -> dict[str, str]:
         "Torch": origin.get("torch", NOTHING),
         "Commit": origin.get("commit") or NOTHING,
     }
+
+
+def trained_with(run: RunFolder) -> dict[str, str]:
+    """Hardware, torch and commit of a run's training; nothing of a run without weights."""
+    return run.origin().provenance if run.weights_file.is_file() else {}

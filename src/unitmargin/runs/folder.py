@@ -1,26 +1,32 @@
 """The run folder: the path of each file, the step that writes it, and what it holds."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
 from unitmargin.certificates.tightness import Search
-from unitmargin.data import Dataset
-from unitmargin.foundation.files import write_text
-from unitmargin.foundation.tensors import read_tensors
+from unitmargin.data import Dataset, Samples
+from unitmargin.foundation.files import file_sha256, write_text
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
 from unitmargin.runs.history import read_history
+from unitmargin.runs.lock import hold
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
+from unitmargin.runs.weights import Origin, read_origin
+from unitmargin.training.identity import identify_data, require_classes
 from unitmargin.training.train import EpochRecord
 
 Content = TypeVar("Content")
 
 TRAIN = "train RECIPE"
+
+WEIGHTS_FACT = "weights_sha256"
+"""The fact that says which weights were frozen."""
 
 
 class RunError(RuntimeError):
@@ -57,9 +63,17 @@ class RunFolder:
             raise RunError(f"{file} does not exist; run `unitmargin {command}` first")
         return file
 
+    def hold(self) -> AbstractContextManager[None]:
+        """Let no other process write into the folder; see :func:`unitmargin.runs.lock.hold`."""
+        return hold(self.path)
+
     def require_own(self, recipe: Recipe) -> None:
-        """Raise if the folder belongs to another recipe."""
-        if self.recipe_file.is_file() and self.recipe() != recipe:
+        """Raise if the folder belongs to another recipe.
+
+        The place of the data is no part of it, which their content is; nor is the number of epochs,
+        in which a training may be extended.
+        """
+        if self.recipe_file.is_file() and _comparable(self.recipe()) != _comparable(recipe):
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )
@@ -72,20 +86,40 @@ class RunFolder:
     def recipe(self) -> Recipe:
         return read_recipe(self.require(self.recipe_file, TRAIN))
 
-    def dataset(self) -> Dataset:
-        return open_dataset(self.recipe())
+    def dataset(self, data: Path | None = None) -> Dataset:
+        """The data set of the run, from its place or from another one.
+
+        Raises:
+            ValueError: other data than the run was trained on.
+        """
+        dataset = open_dataset(self.recipe().overridden(data))
+        if self.weights_file.is_file():
+            found = identify_data(dataset.train, dataset.test, dataset.classes)
+            self.origin().identity.data.require(found, self.weights_file)
+        return dataset
+
+    def test_samples(self, frozen: FrozenNetwork, data: Path | None = None) -> Samples:
+        """The test samples of the run, whose classes have the names that the network knows."""
+        dataset = self.dataset(data)
+        require_classes(dataset.classes, frozen.classes, self.model_file)
+        return dataset.test
 
     def history(self) -> tuple[EpochRecord, ...]:
         return self._read(self.history_file, TRAIN, read_history)
 
-    def origin(self) -> dict[str, str]:
-        """With what the run was trained, as its weights say; empty without weights."""
-        if not self.weights_file.is_file():
-            return {}
-        return self._read(self.weights_file, TRAIN, read_tensors)[1]
+    def origin(self) -> Origin:
+        """What the weights were trained as."""
+        return self._read(self.weights_file, TRAIN, read_origin)
 
     def frozen(self) -> FrozenNetwork:
-        return load(self._model())
+        frozen = load(self._model())
+        stored = frozen.facts.get(WEIGHTS_FACT)
+        if self.weights_file.is_file() and stored != file_sha256(self.weights_file):
+            raise RunError(
+                f"{self.model_file} is not of the weights in {self.weights_file}; run `unitmargin "
+                f"freeze {self.path}` again"
+            )
+        return frozen
 
     def certificates(self) -> Certificates:
         command = f"certify {self.path}"
@@ -118,3 +152,7 @@ class RunFolder:
             return read(file)
         except (ValueError, OSError) as error:
             raise RunError(f"{file}: {error}; run `unitmargin {command}` again") from None
+
+
+def _comparable(recipe: Recipe) -> Recipe:
+    return recipe.changed(data={"path": None}, training={"epochs": 1})

@@ -1,14 +1,14 @@
 """What a recipe names: its data set and its untrained network."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from unitmargin.data import Dataset, Samples, load_dataset
-from unitmargin.layers.normalize import normalize_from
+from unitmargin.layers.normalize import Normalize, normalize_from
 from unitmargin.models import Classifier, build_model
 from unitmargin.runs.recipe import Recipe
 
@@ -27,8 +27,15 @@ def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     channels = dataset.in_shape[0]
     normalize = normalize_from(_inputs(dataset.train), channels, recipe.model.normalization)
     torch.manual_seed(recipe.training.seed)
+    return empty_model(recipe, dataset.in_shape, dataset.n_classes, normalize)
+
+
+def empty_model(
+    recipe: Recipe, in_shape: Sequence[int], n_classes: int, normalize: Normalize | None = None
+) -> Classifier:
+    """The recipe's network, for weights to be put in: those it has mean nothing."""
     name, options = recipe.model.name, recipe.model.options
-    return build_model(name, dataset.in_shape, dataset.n_classes, normalize=normalize, **options)
+    return build_model(name, in_shape, n_classes, normalize=normalize, **options)
 
 
 def _inputs(samples: Samples) -> Iterator[Tensor]:

@@ -1,5 +1,7 @@
 """Certify: frozen network and test data to certificates.csv, one row a sample."""
 
+from pathlib import Path
+
 import torch
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
@@ -28,13 +30,25 @@ def certify_samples(
     return Certificates(samples.labels, predicted, runner_up, margin, radius, profile)
 
 
-def certify_run(folder: RunFolder, inputs: bool = False) -> str:
-    """Certify the test samples of a run folder; ``inputs`` keeps them for ``unitmargin check``."""
-    frozen, samples = folder.frozen(), folder.dataset().test
+def certify_run(folder: RunFolder, inputs: bool = False, data: Path | None = None) -> str:
+    """Certify the test samples of a run folder.
+
+    Args:
+        folder: a frozen run.
+        inputs: keep them for ``unitmargin check``.
+        data: where the data set is, if it has moved since the training.
+
+    Raises:
+        RunError: no model, or one of other weights.
+        ValueError: other data than the run was trained on, or other class names than its model's.
+    """
+    frozen = folder.frozen()
+    samples = folder.test_samples(frozen, data)
     certificates = certify_samples(frozen, samples)
     certified = samples.batch(slice(0, len(samples)))[0] if inputs else None
     files = folder.certificates_file, certificates, folder.model_file, folder.inputs_file
-    write_certificates(*files, certified=certified)
+    with folder.hold():
+        write_certificates(*files, certified=certified)
     return (
         f"certify: {len(samples)} samples, clean {certificates.certified_accuracy(0.0):.4f}, "
         f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f} "

@@ -1,22 +1,38 @@
 """Freeze: trained weights to model.safetensors, a plain network with measured deviations."""
 
+from pathlib import Path
+
+from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
 from unitmargin.layers.promises import GNP
 from unitmargin.models.freezing import DTYPES, freeze
-from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.opening import open_dataset, open_model
-from unitmargin.training.checkpoint import read_weights
+from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
+from unitmargin.runs.opening import empty_model
+from unitmargin.runs.weights import read_weights
 
 
-def freeze_run(folder: RunFolder) -> str:
-    """Freeze the trained weights of a run folder into its model file."""
-    recipe = folder.recipe()
-    dataset = open_dataset(recipe)
-    model = open_model(recipe, dataset)
-    origin = read_weights(folder.require(folder.weights_file, "train RECIPE"), model)
-    frozen = freeze(model, DTYPES[recipe.dtype], dataset.classes)
-    frozen.facts |= origin
-    save(frozen, folder.model_file)
+def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
+    """Freeze the trained weights of a run folder into its model file.
+
+    The weights say all that is needed of the data, which are read only to be compared: with
+    ``data``, their place.
+
+    Raises:
+        RunError: a file is missing.
+        ValueError: weights of another network or training than the recipe's, or other data.
+    """
+    recipe, file = folder.recipe(), folder.weights_file
+    origin = folder.origin()
+    origin.identity.require_options(recipe.training, file)
+    classes = origin.identity.data.classes
+    if data is not None:
+        folder.dataset(data)
+    model = empty_model(recipe, origin.in_shape, len(classes))
+    read_weights(file, model)
+    frozen = freeze(model, DTYPES[recipe.dtype], classes)
+    frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}
+    with folder.hold():
+        save(frozen, folder.model_file)
     head = frozen.head_promise
     return (
         f"freeze: {GNP.title} {frozen.facts[GNP.fact]:.1e}, {head.title} "

@@ -1,15 +1,19 @@
 """Train: recipe to weights.safetensors and history.csv, resumable after every epoch."""
 
+from contextlib import nullcontext
+
 import torch
 
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
-from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
-from unitmargin.training.checkpoint import write_weights
+from unitmargin.runs.weights import origin_of, write_weights
+from unitmargin.training.checkpoint import read_checkpoint
+from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes, leave_processes
+from unitmargin.training.schedules import extendable
 from unitmargin.training.train import train
 from unitmargin.training.trainer import Trainer
 
@@ -33,9 +37,15 @@ def train_run(
 ) -> str:
     """Train a recipe into its folder, or go on where an interrupted run stopped.
 
-    Nothing is written before recipe, data set and model are known to fit. With ``minutes`` the
-    training has as many steps as take about that long, however many epochs they are; a run that was
-    begun keeps the number it has.
+    Nothing is written before recipe, data set and model are known to fit, what was trained before
+    included. A finished run is extended to more epochs where the schedule allows it. With
+    ``minutes`` the training has as many steps as take about that long, however many epochs they
+    are; a run that was begun keeps the number it has.
+
+    Raises:
+        RunError: a folder of another recipe.
+        LockedError: another process trains into the folder.
+        ValueError: other data, another network or other options than the folder was begun with.
     """
     processes, _ = join_processes(device)
     if minutes is not None:
@@ -45,25 +55,32 @@ def train_run(
         steps = folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
         recipe = recipe.changed(training={"steps": steps})
     folder.require_own(recipe)
-    if folder.weights_file.is_file():
+    if _is_trained(folder, recipe):
         return f"train: {folder.weights_file} is already there"
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
     require_precision(recipe.training.precision, model)
-    if processes.first:
-        folder.start(recipe)
-    result = train(
-        model,
-        dataset.train,
-        dataset.test,
-        recipe.training,
-        checkpoint=folder.checkpoint_file,
-        device=device,
-        after_epoch=lambda history: write_history(folder.history_file, history),
-    )
-    if processes.first:
-        write_weights(folder.weights_file, model, provenance())
-        folder.checkpoint_file.unlink(missing_ok=True)
+    origin = origin_of(model, dataset, recipe.training)
+    with folder.hold() if processes.first else nullcontext():
+        _require_same_training(folder, origin.identity, len(dataset.train))
+        if processes.first:
+            folder.start(recipe)
+        if _is_trained(folder, recipe):
+            return f"train: {folder.weights_file} is already there"
+        result = train(
+            model,
+            dataset.train,
+            dataset.test,
+            recipe.training,
+            checkpoint=folder.checkpoint_file,
+            classes=dataset.classes,
+            device=device,
+            after_epoch=lambda history: write_history(folder.history_file, history),
+        )
+        if processes.first:
+            write_weights(folder.weights_file, model, origin)
+            if not extendable(recipe.training.schedule):
+                folder.checkpoint_file.unlink(missing_ok=True)
     processes.wait()
     last = result.history[-1]
     length = f"{recipe.training.steps} steps" if recipe.training.steps else f"{last.epoch} epochs"
@@ -71,6 +88,27 @@ def train_run(
         f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
         f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
     )
+
+
+def _is_trained(folder: RunFolder, recipe: Recipe) -> bool:
+    """Whether the folder holds the weights of this very recipe."""
+    trained = folder.weights_file.is_file() and folder.recipe() == recipe
+    return trained and folder.origin().identity.options == recipe.training
+
+
+def _require_same_training(folder: RunFolder, identity: Identity, samples: int) -> None:
+    """Raise a ValueError unless what the folder holds of a training is part of this one."""
+    file = folder.weights_file
+    if file.is_file():
+        stored, epochs = folder.origin().identity, len(folder.history())
+        require_same_training(file, stored, epochs, identity, samples)
+        if stored.options != identity.options and not folder.checkpoint_file.is_file():
+            raise ValueError(
+                f"{file} can be trained further with {folder.checkpoint_file.name} alone, which is "
+                "gone; train in another folder"
+            )
+    if folder.checkpoint_file.is_file():
+        read_checkpoint(folder.checkpoint_file).require(identity, samples)
 
 
 def train_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -142,13 +143,18 @@ def measure(
     )
 
 
-def certified_samples(folder: RunFolder, certificates: Certificates) -> Samples:
+def certified_samples(
+    folder: RunFolder,
+    frozen: FrozenNetwork,
+    certificates: Certificates,
+    data: Path | None = None,
+) -> Samples:
     """The test samples of a run, if its certificates are theirs.
 
     Raises:
         RunError: another number of samples, or other labels.
     """
-    test = folder.dataset().test
+    test = folder.test_samples(frozen, data)
     if not torch.equal(certificates.label, test.labels):
         raise RunError(
             f"{folder.certificates_file} must have a row for each of the {len(test)} test samples, "
@@ -164,6 +170,7 @@ def verify_run(
     n_samples: int | None = None,
     box: BoxChoice = "auto",
     rounding: bool = False,
+    data: Path | None = None,
 ) -> tuple[str, bool]:
     """Try to break the promises of a run folder; the message, and whether all were kept.
 
@@ -175,10 +182,12 @@ def verify_run(
         box: "auto" searches without a box, and within [0, 1] where the data lie in it; "off"
             only without, "only" only within.
         rounding: add the rounding attack, thousands of forward passes a sample.
+        data: where the data set is, if it has moved since the training.
 
     Raises:
         ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
         RunError: a file of an earlier step is missing, damaged, or of another model or data set.
+        LockedError: another process writes into the folder.
 
     Cost: that of the solvers, for the default at most 90 forward and backward passes a sample and
     box, 27 to 34 on digits and CIFAR-10; and that of :func:`measure`.
@@ -190,7 +199,7 @@ def verify_run(
     if count < 1:
         raise ValueError(f"samples must be at least 1, got {count}; leave it out for the recipe's")
     certificates = folder.certificates()
-    test = certified_samples(folder, certificates)
+    test = certified_samples(folder, frozen, certificates, data)
     boxes = choose_boxes(test, box)
     chosen = test.spread(count)
     inputs, labels = test.batch(chosen)
@@ -211,9 +220,11 @@ def verify_run(
         checks=found,
         solvers=[describe(search) for search in searches],
     )
-    write_searches(folder.solvers_file, searches)
-    measure(frozen, test, certificates, sha256).write(folder.measurements_file)
-    findings.write(folder.checks_file)
+    measurements = measure(frozen, test, certificates, sha256)
+    with folder.hold():
+        write_searches(folder.solvers_file, searches)
+        measurements.write(folder.measurements_file)
+        findings.write(folder.checks_file)
     return _message(folder, findings, searches), findings.passed
 
 

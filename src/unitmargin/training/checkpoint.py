@@ -1,4 +1,4 @@
-"""Weights and checkpoints as safetensors: exact resume without pickle."""
+"""Checkpoints as safetensors: exact resume without pickle."""
 
 import json
 from collections.abc import Sequence
@@ -6,86 +6,91 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from unitmargin.foundation.files import parse_json
+from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.training.options import TrainingOptions
+from unitmargin.models import Classifier
+from unitmargin.training.identity import Identity, require_same_training
 
 Optimizers = Sequence[torch.optim.Optimizer]
 History = list[dict[str, Any]]
 
-
-def write_weights(path: Path, model: nn.Module, provenance: dict[str, str]) -> None:
-    """Write a state dictionary and its origin; the file appears whole or not at all."""
-    write_tensors(path, model.state_dict(), provenance)
+STATE = "training"
+"""Entry of the header that holds all but the tensors."""
 
 
-def read_weights(path: Path, model: nn.Module) -> dict[str, str]:
-    """Load a state dictionary written by :func:`write_weights`; returns its origin.
+class State(Options):
+    """All of a checkpoint but its tensors."""
 
-    Raises:
-        ValueError: damaged file, or tensors that are not the model's.
-    """
-    try:
-        tensors, origin = read_tensors(path)
-        model.load_state_dict(tensors)
-    except (ValueError, RuntimeError) as error:
-        raise ValueError(f"{path} does not fit the recipe's model: {error}; train again") from None
-    return origin
+    identity: Identity
+    history: History
 
 
-def write_checkpoint(
-    path: Path, model: nn.Module, optimizers: Optimizers, options: TrainingOptions, history: History
-) -> None:
-    """Write all that a training run needs to go on after an epoch; see :func:`read_checkpoint`."""
+class Checkpoint:
+    """A training after a whole epoch: its state, and the tensors of model and optimisers."""
+
+    def __init__(self, path: Path, state: State, tensors: dict[str, Tensor]) -> None:
+        self.path, self.state, self.tensors = path, state, tensors
+
+    @property
+    def history(self) -> History:
+        """One record an epoch."""
+        return self.state.history
+
+    def require(self, identity: Identity, samples: int) -> None:
+        """Raise a ValueError unless it may go on as this training of so many samples."""
+        stored, epochs = self.state.identity, len(self.history)
+        require_same_training(self.path, stored, epochs, identity, samples)
+
+    def restore(self, model: Classifier, optimizers: Optimizers) -> None:
+        """Put the state of model and optimisers in place."""
+        try:
+            self._restore(model, optimizers)
+        except (RuntimeError, ValueError, LookupError) as error:
+            raise ValueError(
+                f"{self.path} is of another model ({error}); delete it to start again"
+            ) from None
+
+    def _restore(self, model: Classifier, optimizers: Optimizers) -> None:
+        def below(prefix: str) -> dict[str, Tensor]:
+            named = self.tensors.items()
+            return {k.removeprefix(prefix): v for k, v in named if k.startswith(prefix)}
+
+        model.load_state_dict(below("model."))
+        for position, optimizer in enumerate(optimizers):
+            state: dict[int, dict[str, Tensor]] = {}
+            for name, value in below(f"optimizer.{position}.").items():
+                index, key = name.split(".", 1)
+                state.setdefault(int(index), {})[key] = value
+            optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+
+
+def write_checkpoint(path: Path, model: Classifier, optimizers: Optimizers, state: State) -> None:
+    """Write all that a training needs to go on after an epoch; see :func:`read_checkpoint`."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, optimizer in enumerate(optimizers):
-        for index, state in optimizer.state_dict()["state"].items():
-            for name, value in state.items():
+        for index, values in optimizer.state_dict()["state"].items():
+            for name, value in values.items():
                 tensors[f"optimizer.{position}.{index}.{name}"] = value
-    words = {"options": json.dumps(options.model_dump()), "history": json.dumps(history)}
-    write_tensors(path, tensors, words)
+    write_tensors(path, tensors, {STATE: json.dumps(state.model_dump())})
 
 
-def read_checkpoint(
-    path: Path, model: nn.Module, optimizers: Optimizers, options: TrainingOptions
-) -> History:
-    """Restore model and optimisers in place; returns the history so far.
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read what :func:`write_checkpoint` wrote.
 
     Raises:
-        ValueError: a damaged file, or a checkpoint of other training options or another model.
+        ValueError: a damaged file, or one that is no checkpoint of this version.
     """
     try:
         tensors, words = read_tensors(path)
     except ValueError as error:
         raise ValueError(f"{error}; delete it to start again") from None
-    if not {"options", "history"} <= set(words):
-        raise ValueError(f"{path} is not a checkpoint; delete it to start again")
-    stored, given = json.loads(words["options"]), options.model_dump()
-    if stored != given:
-        changed = sorted(key for key, value in given.items() if stored.get(key) != value)
-        raise ValueError(
-            f"{path} was written with other training options ({', '.join(changed)}); use the same "
-            "ones, or delete it to start again"
-        )
     try:
-        _restore(tensors, model, optimizers)
-    except RuntimeError as error:
+        state: Any = parse_json(words.get(STATE, "null"))
+        return Checkpoint(path, State(**state), tensors)
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is of another model ({error}); use the same one, or delete it to start again"
+            f"{path} is not a checkpoint of this version ({error}); delete it to start again"
         ) from None
-    history: History = json.loads(words["history"])
-    return history
-
-
-def _restore(tensors: dict[str, Tensor], model: nn.Module, optimizers: Optimizers) -> None:
-    def below(prefix: str) -> dict[str, Tensor]:
-        return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-    model.load_state_dict(below("model."))
-    for position, optimizer in enumerate(optimizers):
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in below(f"optimizer.{position}.").items():
-            index, key = name.split(".", 1)
-            state.setdefault(int(index), {})[key] = value
-        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})

@@ -1,5 +1,6 @@
 """How to train, as a recipe says it."""
 
+import math
 from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
@@ -55,3 +56,16 @@ class TrainingOptions(Options):
     flip: bool = False
     precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
     seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
+
+    def epoch_steps(self, samples: int) -> int:
+        """Steps of a pass over so many samples."""
+        return math.ceil(samples / self.batch_size)
+
+    def count_steps(self, samples: int) -> int:
+        """Steps of the whole training on so many samples."""
+        return self.steps or self.epochs * self.epoch_steps(samples)
+
+    def changes(self, other: "TrainingOptions") -> set[str]:
+        """Names of the options that differ."""
+        mine, its = self.model_dump(), other.model_dump()
+        return {name for name, value in mine.items() if its[name] != value}

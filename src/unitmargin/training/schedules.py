@@ -12,6 +12,9 @@ DECADES = 10.0 / 3.0
 """Powers of ten that the exponential schedule falls by in a whole training: 0.01 in 120 of 200
 epochs, as LargeConvNet was trained."""
 
+EXAMPLE = 100
+"""Steps by which a schedule is tried."""
+
 SCHEDULES: dict[str, Callable[[float], float]] = {
     # The paper's: x 0.5 at 1/3 and at 2/3.
     "halving": lambda done: math.pow(0.5, math.floor(min(3.0 * done + 1e-9, 2.0))),
@@ -29,3 +32,19 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     # That of LipConvNet: x 0.1 at 1/2 and at 3/4.
     "tenths": lambda done: math.pow(0.1, (done >= 0.5) + (done >= 0.75)),
 }
+
+
+def extendable(schedule: str) -> bool:
+    """Whether a training that has ended may go on: what comes later changes nothing before."""
+    return same_so_far(schedule, EXAMPLE, EXAMPLE, EXAMPLE + 1)
+
+
+def same_so_far(schedule: str, done: int, first: int, second: int) -> bool:
+    """Whether ``done`` steps of a training of ``first`` steps had the rates of one of ``second``.
+
+    Example:
+        >>> same_so_far("halving", 2, 9, 12), same_so_far("linear", 2, 9, 12)
+        (True, False)
+    """
+    factor = SCHEDULES[schedule]
+    return all(factor(step / first) == factor(step / second) for step in range(done))

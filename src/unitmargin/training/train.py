@@ -17,7 +17,8 @@ from unitmargin.data import Samples, as_samples
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
-from unitmargin.models import Classifier, fixed_network
+from unitmargin.models import Classifier, describe_network, fixed_network
+from unitmargin.training.identity import Identity, identify_data
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import join_processes
 from unitmargin.training.trainer import Trainer
@@ -63,6 +64,7 @@ def train(
     options: TrainingOptions | None = None,
     *,
     checkpoint: str | Path | None = None,
+    classes: Sequence[str] = (),
     device: str | torch.device = "cpu",
     quiet: bool = False,
     after_epoch: Callable[[Sequence[EpochRecord]], None] | None = None,
@@ -75,7 +77,9 @@ def train(
         train_data, test_data: samples, or pairs of inputs and integer labels.
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
-            ends with the same weights as an uninterrupted run on the same machine.
+            ends with the same weights as an uninterrupted run on the same machine. More epochs
+            extend it where the schedule has no other rates for those that were made.
+        classes: their names, which a checkpoint keeps.
         device: where to train; samples and model are moved there. Under ``torchrun`` every
             process takes its share of each global batch, and ``cuda`` means one GPU a process.
         quiet: no progress bar and no line an epoch.
@@ -83,7 +87,8 @@ def train(
             process alone.
 
     Raises:
-        ValueError: an unknown option or name; a checkpoint of other options.
+        ValueError: an unknown option or name; a checkpoint of other options or data, or of another
+            network.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -99,8 +104,12 @@ def train(
     model.to(place)
     trainer = Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
     test = as_samples(test_data).to(place)
-    state = trainer.restore(Path(checkpoint)) if checkpoint else []
-    history = [EpochRecord(**row) for row in state]
+    history: list[EpochRecord] = []
+    if checkpoint:
+        checkpoint = Path(checkpoint)
+        data, layers = identify_data(trainer.samples, test, classes), describe_network(model)
+        identity = Identity(data=data, network=layers, options=options)
+        history += [EpochRecord(**row) for row in trainer.restore(checkpoint, identity)]
     for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
         loss, rate = trainer.epoch(epoch)
@@ -114,7 +123,7 @@ def train(
         if after_epoch and processes.first:
             after_epoch(history)
         if checkpoint and processes.first:
-            trainer.save(Path(checkpoint), [asdict(record) for record in history])
+            trainer.save(checkpoint, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
 

@@ -10,7 +10,8 @@ from tqdm import tqdm
 
 from unitmargin.data import Samples, random_crop_flip
 from unitmargin.models import Classifier
-from unitmargin.training.checkpoint import History, read_checkpoint, write_checkpoint
+from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
+from unitmargin.training.identity import Identity
 from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
@@ -43,8 +44,8 @@ class Trainer:
         momentum = options.momentum if options.optimizer == "sgd" else None
         rates = options.learning_rate, options.manifold_rate, momentum, options.weight_decay
         self.optimizers = build_optimizers(model, *rates)
-        self.epoch_steps = math.ceil(len(samples) / options.batch_size)
-        self.steps = options.steps or options.epochs * self.epoch_steps
+        self.epoch_steps = options.epoch_steps(len(samples))
+        self.steps = options.count_steps(len(samples))
         self.epochs = math.ceil(self.steps / self.epoch_steps)
         require_precision(options.precision, model)
 
@@ -109,10 +110,16 @@ class Trainer:
             float(self._step(index, generator, progress=0.0))
         return (time.perf_counter() - started) / TIMED_STEPS
 
-    def save(self, path: Path, history: History) -> None:
-        write_checkpoint(path, self.model, self.optimizers, self.options, history)
+    def save(self, path: Path, identity: Identity, history: History) -> None:
+        """Write the checkpoint of this training."""
+        state = State(identity=identity, history=history)
+        write_checkpoint(path, self.model, self.optimizers, state)
 
-    def restore(self, path: Path) -> History:
+    def restore(self, path: Path, identity: Identity) -> History:
+        """Go on from a checkpoint, if there is one of this training; the history so far."""
         if not path.is_file():
             return []
-        return read_checkpoint(path, self.model, self.optimizers, self.options)
+        checkpoint = read_checkpoint(path)
+        checkpoint.require(identity, len(self.samples))
+        checkpoint.restore(self.model, self.optimizers)
+        return checkpoint.history

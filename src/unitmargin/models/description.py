@@ -1,0 +1,34 @@
+"""What a network is, in words: the kind, the settings and the tensors of each of its layers."""
+
+from unitmargin.layers.contract import FixedLayer, Layer
+from unitmargin.models.classifier import Classifier
+
+
+def describe_network(model: Classifier) -> dict[str, str]:
+    """The kind, the settings and the shapes of each layer, by its name; and the input's shape.
+
+    Two models with equal descriptions compute the same function of the same state dictionary.
+
+    Example:
+        >>> from unitmargin.models.ugnn import DenseUGNN
+        >>> describe_network(DenseUGNN((6,), 3, hidden=(4,)))["features.1"]
+        'CholeskyLinear raw 4x6 bias 4'
+    """
+    layers = [*model.named_layers(), ("head", model.head)]
+    described = {name: _describe_layer(layer) for name, layer in layers}
+    return {"input": _shape(model.in_shape), **described}
+
+
+def _describe_layer(layer: Layer) -> str:
+    words = []
+    for part in layer.modules():
+        if isinstance(part, Layer):
+            words.append(type(part).__name__)
+        if isinstance(part, FixedLayer):
+            words += [f"{key} {value}" for key, value in part.configuration().items()]
+    tensors = layer.state_dict().items()
+    return " ".join([*words, *(f"{name} {_shape(tensor.shape)}" for name, tensor in tensors)])
+
+
+def _shape(lengths: tuple[int, ...]) -> str:
+    return "x".join(map(str, lengths)) or "1"

@@ -1,0 +1,61 @@
+"""The lock of a run folder: one process writes, and the others are told which."""
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from unitmargin.foundation.files import write_text
+
+LOCK = ".lock"
+HOLDER = ".holder"
+"""Names the process that holds the lock; a lock file's own content is lost to whoever tries it."""
+
+
+class LockedError(RuntimeError):
+    """A folder that another process is writing to."""
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process while the block runs.
+
+    Guarantee: no two processes of one machine hold it at once; a process that ends, however it
+    does, lets go.
+
+    Raises:
+        LockedError: another process holds it; the message says which.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, holder = FileLock(folder / LOCK, timeout=0), folder / HOLDER
+    try:
+        lock.acquire()
+    except Timeout:
+        raise LockedError(
+            f"{folder} is being written by {_read(holder)}; wait for it, or choose another --out"
+        ) from None
+    try:
+        write_text(holder, _this_process())
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _this_process() -> str:
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    started = datetime.now().astimezone().isoformat(" ", "seconds")
+    return f"process {os.getpid()} on {platform.node()} since {started} ({command})"
+
+
+def _read(holder: Path) -> str:
+    try:
+        return " ".join(holder.read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        return "another process"

@@ -1,0 +1,71 @@
+"""The file weights.safetensors: trained parameters, and what they were trained as."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from pydantic import PositiveInt
+
+from unitmargin.data import Dataset
+from unitmargin.foundation.files import parse_json
+from unitmargin.foundation.options import Options
+from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.models import Classifier, describe_network
+from unitmargin.runs.provenance import provenance
+from unitmargin.training.identity import Identity, identify_data
+from unitmargin.training.options import TrainingOptions
+
+ORIGIN = "origin"
+"""Entry of the header that holds all but the tensors."""
+
+
+class Origin(Options):
+    """What weights were trained as, where and with what.
+
+    Attributes:
+        identity: data, network and options.
+        in_shape: of an input.
+        provenance: hardware, torch and commit of the training.
+    """
+
+    format: Literal["unitmargin-weights-1"] = "unitmargin-weights-1"
+    identity: Identity
+    in_shape: list[PositiveInt]
+    provenance: dict[str, str]
+
+
+def origin_of(model: Classifier, dataset: Dataset, options: TrainingOptions) -> Origin:
+    """What a model is trained as. Cost: one hash of all samples."""
+    data = identify_data(dataset.train, dataset.test, dataset.classes)
+    identity = Identity(data=data, network=describe_network(model), options=options)
+    return Origin(identity=identity, in_shape=list(dataset.in_shape), provenance=provenance())
+
+
+def write_weights(file: Path, model: Classifier, origin: Origin) -> None:
+    """Write weights.safetensors."""
+    write_tensors(file, model.state_dict(), {ORIGIN: json.dumps(origin.model_dump())})
+
+
+def read_origin(file: Path) -> Origin:
+    """What weights.safetensors was trained as.
+
+    Raises:
+        ValueError: a damaged file, or one of another version.
+    """
+    _, header = read_tensors(file)
+    content = parse_json(header.get(ORIGIN, "{}"))
+    return Origin(**content if isinstance(content, dict) else {})
+
+
+def read_weights(file: Path, model: Classifier) -> None:
+    """Load the weights into a model.
+
+    Raises:
+        ValueError: a damaged file, or weights of another network.
+    """
+    read_origin(file).identity.require_network(describe_network(model), file)
+    tensors, _ = read_tensors(file)
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise ValueError(f"{file} does not fit the recipe's model: {error}; train again") from None

@@ -1,0 +1,120 @@
+"""What a training is: its data by their content, its network by its layers, its options."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from unitmargin.data import Samples
+from unitmargin.foundation.options import Options
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.schedules import same_so_far
+
+ABSENT = "nothing"
+"""Stands for a layer that one of two networks lacks."""
+
+LENGTHS = frozenset(("epochs", "steps"))
+"""Options that say how long a training is."""
+
+STEP = "go on as it was begun, or train in another folder"
+
+
+class DataIdentity(Options):
+    """Data by their content.
+
+    Attributes:
+        train_sha256, test_sha256: of the samples; see :attr:`Samples.sha256`.
+        classes: their names; none where they have none.
+    """
+
+    train_sha256: str
+    test_sha256: str
+    classes: list[str]
+
+    def require(self, other: "DataIdentity", file: Path) -> None:
+        """Raise a ValueError unless ``file`` is of the other data."""
+        require_classes(other.classes, self.classes, file)
+        for split, stored, found in (
+            ("training", self.train_sha256, other.train_sha256),
+            ("test", self.test_sha256, other.test_sha256),
+        ):
+            if stored != found:
+                raise ValueError(
+                    f"{file} is of other {split} samples: their SHA-256 is {stored}, not {found}; "
+                    "pass the data that it was begun with, or train in another folder"
+                )
+
+
+class Identity(Options):
+    """What a training is; kept with every checkpoint and with trained weights.
+
+    Attributes:
+        data: on what.
+        network: the layers; see :func:`unitmargin.models.describe_network`.
+        options: how.
+    """
+
+    data: DataIdentity
+    network: dict[str, str]
+    options: TrainingOptions
+
+    def require_network(self, network: Mapping[str, str], file: Path) -> None:
+        """Raise a ValueError unless ``file`` is of this network; it names the first difference."""
+        for name in {**self.network, **network}:
+            there, here = self.network.get(name, ABSENT), network.get(name, ABSENT)
+            if there != here:
+                raise ValueError(
+                    f"{file} is of another model: {name} is {there}, not {here}; {STEP}"
+                )
+
+    def require_options(
+        self, options: TrainingOptions, file: Path, apart: frozenset[str] = frozenset()
+    ) -> None:
+        """Raise a ValueError unless ``file`` is of these options, ``apart`` from some."""
+        for name in sorted(self.options.changes(options) - apart):
+            there, here = getattr(self.options, name), getattr(options, name)
+            raise ValueError(f"{file} was trained with {name} = {there!r}, not {here!r}; {STEP}")
+
+
+def identify_data(train: Samples, test: Samples, classes: Sequence[str] = ()) -> DataIdentity:
+    """The identity of data. Cost: one hash of all samples."""
+    digests = {"train_sha256": train.sha256, "test_sha256": test.sha256}
+    return DataIdentity(**digests, classes=list(classes))
+
+
+def require_classes(data: Sequence[str], stored: Sequence[str], file: Path) -> None:
+    """Raise a ValueError unless the classes of data have the names that a file knows."""
+    if list(data) != list(stored):
+        raise ValueError(
+            f"class names of the data must be those of {file}, {', '.join(stored) or 'none'}, got "
+            f"{', '.join(data) or 'none'}; rename them, or pass the data that it is of"
+        )
+
+
+def require_same_training(
+    file: Path, stored: Identity, epochs: int, given: Identity, samples: int
+) -> None:
+    """Raise a ValueError unless a training in a file may go on as the given one.
+
+    Data, network and options must be the same, but for the length: a training of another length is
+    the same one so far if all that was made is part of it, with the rates that it was made with.
+
+    Args:
+        file: where it is stored, for the message.
+        stored: what it is of.
+        epochs: how many of them are made.
+        given: what is to be trained.
+        samples: how many training samples there are.
+    """
+    stored.require_network(given.network, file)
+    stored.data.require(given.data, file)
+    stored.require_options(given.options, file, LENGTHS)
+    schedule = given.options.schedule
+    had, wanted = (one.options.count_steps(samples) for one in (stored, given))
+    done = epochs * stored.options.epoch_steps(samples)
+    # A training that ended within an epoch left out samples that a longer one does not.
+    whole = done <= min(had, wanted)
+    if had != wanted and not (whole and same_so_far(schedule, done, had, wanted)):
+        raise ValueError(
+            f"{file} holds {min(done, had)} steps of a training of {had}, which under the schedule "
+            f"{schedule!r} are no part of one of {wanted}; {STEP}, under the schedule 'constant' "
+            "if it may have to be extended"
+        )
