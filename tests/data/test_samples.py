@@ -150,3 +150,30 @@ def test_upsampled_pixels_are_repeated_and_distances_multiplied() -> None:
 def test_an_impossible_upsampling_is_refused(shape: tuple[int, ...], factor: int) -> None:
     with pytest.raises(ValueError, match="upsample must be at least 1"):
         Samples(torch.zeros(shape), torch.tensor([0, 1]), upsample=factor)
+
+
+def test_samples_of_one_content_have_one_hash() -> None:
+    samples = Samples(BYTES, LABELS, 255.0)
+    strided = torch.stack((BYTES, BYTES), dim=1)[:, 0]
+    assert not strided.is_contiguous()
+    assert Samples(strided, LABELS.clone(), 255.0).sha256 == samples.sha256
+    assert len(samples.sha256) == 64
+
+
+def test_samples_of_other_content_have_another_hash() -> None:
+    images = BYTES.reshape(4, 1, 3, 1)
+    brighter, swapped = BYTES.clone(), LABELS.clone()
+    brighter[3, 2] += 1
+    swapped[:2] = LABELS[[1, 0]]
+    others = [
+        Samples(BYTES, LABELS, 255.0),
+        Samples(BYTES, LABELS, 254.0),
+        Samples(brighter, LABELS, 255.0),
+        Samples(BYTES, swapped, 255.0),
+        Samples(BYTES.float(), LABELS, 255.0),
+        Samples(BYTES.flip(0), LABELS, 255.0),
+        Samples(BYTES[:3], LABELS[:3], 255.0),
+        Samples(images, LABELS, 255.0),
+        Samples(images, LABELS, 255.0, upsample=2),
+    ]
+    assert len({samples.sha256 for samples in others}) == len(others)

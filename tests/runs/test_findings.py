@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unitmargin.auditing.finding import Finding, at_most, skipped
+from unitmargin.auditing.finding import Finding, at_most, not_run
 from unitmargin.foundation.files import file_sha256, read_json
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunError, RunFolder
@@ -24,7 +24,7 @@ def found(model: Path) -> Findings:
         checks=[
             at_most("orthogonality", 1e-9, 1e-5),
             at_most("upd", math.inf, 1e-5),
-            skipped("unit_gradient", "not promised"),
+            not_run("unit_gradient", "not promised"),
             Finding(name="rounding_attack", passed=True, value=0, bound=0.0),
         ],
         solvers=[{"solver": "fmn", "mean": None}],

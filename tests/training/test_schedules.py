@@ -1,27 +1,20 @@
-"""Schedules against the values their authors state."""
+"""Schedules: which trainings of another length are the same so far."""
 
-import pytest
-
-from unitmargin.training.options import TrainingOptions
-from unitmargin.training.schedules import SCHEDULES
-
-VALUES = {
-    "constant": {0.0: 1.0, 0.5: 1.0, 1.0: 1.0},
-    "linear": {0.0: 1.0, 0.25: 0.75, 1.0: 0.0},
-    "halving": {0.0: 1.0, 0.33: 1.0, 1 / 3: 0.5, 0.66: 0.5, 2 / 3: 0.25, 1.0: 0.25},
-    "one_cycle": {0.0: 0.0, 0.15: 0.5, 0.3: 1.0, 0.65: 0.5, 1.0: 0.0},
-    "exponential": {0.0: 1.0, 0.6: 0.01, 1 / 200: 0.96235062639},
-    "triangle": {0.0: 0.0, 0.2: 0.5, 0.4: 1.0, 0.6: 0.525, 0.8: 0.05, 0.9: 0.025, 1.0: 0.0},
-    "tenths": {0.0: 1.0, 0.49: 1.0, 0.5: 0.1, 0.74: 0.1, 0.75: 0.01, 1.0: 0.01},
-}
+from unitmargin.training.schedules import SCHEDULES, extendable, same_so_far
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_schedule_values(name: str) -> None:
-    for progress, factor in VALUES[name].items():
-        assert SCHEDULES[name](progress) == pytest.approx(factor, abs=1e-11)
+def test_only_a_constant_rate_can_be_extended_after_the_end() -> None:
+    assert [name for name in SCHEDULES if extendable(name)] == ["constant"]
 
 
-def test_an_unknown_schedule_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="halving, one_cycle, linear, .*, got 'cosine'"):
-        TrainingOptions(schedule="cosine")
+def test_a_schedule_of_steps_is_the_same_up_to_its_first() -> None:
+    """Halved after a third: of 9 steps after three, of 12 after four."""
+    assert [same_so_far("halving", done, 9, 12) for done in range(6)] == [*4 * [True], False, False]
+
+
+def test_a_line_is_never_the_same_after_its_first_step() -> None:
+    assert [same_so_far("linear", done, 10, 20) for done in (0, 1, 2)] == [True, True, False]
+
+
+def test_the_same_length_is_the_same() -> None:
+    assert all(same_so_far(name, 7, 7, 7) for name in SCHEDULES)

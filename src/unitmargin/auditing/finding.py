@@ -21,19 +21,20 @@ class Finding(Options):
 
     Attributes:
         name: of the promise.
-        passed: whether it held; true of a skipped one.
+        passed: whether it held; None if nothing was measured.
         value: what was measured; None where nothing was, or nothing finite.
         bound: what the value was compared with.
         detail: what broke, empty if nothing did.
-        skipped: why a promise that the network does not make was not measured; empty if it was.
+        not_run: why nothing was measured, be it that the network does not make the promise, or that
+            no sample could break it; empty if something was.
     """
 
     name: str
-    passed: bool
+    passed: bool | None
     value: FiniteOrNone
     bound: FiniteOrNone
     detail: str = ""
-    skipped: str = ""
+    not_run: str = ""
 
 
 def at_most(name: str, value: float, bound: float) -> Finding:
@@ -47,6 +48,6 @@ def at_most(name: str, value: float, bound: float) -> Finding:
     return Finding(name=name, passed=not detail, value=value, bound=bound, detail=detail)
 
 
-def skipped(name: str, reason: str) -> Finding:
-    """The finding that nothing was promised, and why."""
-    return Finding(name=name, passed=True, value=None, bound=None, skipped=reason)
+def not_run(name: str, reason: str) -> Finding:
+    """The finding that nothing was measured, and why."""
+    return Finding(name=name, passed=None, value=None, bound=None, not_run=reason)

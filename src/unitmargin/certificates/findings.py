@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from unitmargin.auditing.finding import Finding, at_most
+from unitmargin.auditing.finding import Finding, at_most, not_run
 from unitmargin.certificates.boundary import Inputs, Labels, Mask, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
@@ -15,6 +15,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 
 CLOSED_FORM = "closed_form_outside_radius"
+SOLVERS = "solvers_outside_radius"
 
 RADIUS_AGREEMENT = 1e-10
 """Radii written earlier may have been computed with another batch size or thread count, which
@@ -30,10 +31,12 @@ def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     """No point of the closed form and its outward ray flips the label inside a certified radius.
 
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
-    decided in float64.
+    decided in float64. Without a flipped point of a certified sample it is not run.
     """
     radius, found = certify(frozen, inputs).radius, closest_adversarial(frozen, inputs)
     worst, value = _smallest_ratio(found.flipped, found.flipped_distance, radius)
+    if math.isinf(value):
+        return not_run(CLOSED_FORM, "no certified sample had a point with another label on its ray")
     detail = ""
     if value < 1.0:
         detail = (
@@ -92,7 +95,8 @@ def rounding_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
 def search_finding(searches: Sequence[Search]) -> Finding:
     """No point that a solver found lies strictly inside the certified radius of its sample.
 
-    The value is the smallest ratio of the distance of a found point to the radius.
+    The value is the smallest ratio of the distance of a found point to the radius. Without a point
+    that was found for a certified sample it is not run.
     """
     value, detail = math.inf, ""
     for search in searches:
@@ -104,6 +108,6 @@ def search_finding(searches: Sequence[Search]) -> Finding:
                 f"{float(search.distance[worst]):.9f}, inside the certified radius "
                 f"{float(search.radius[worst]):.9f}"
             )
-    return Finding(
-        name="solvers_outside_radius", passed=not detail, value=value, bound=1.0, detail=detail
-    )
+    if math.isinf(value):
+        return not_run(SOLVERS, "no solver found a point for a certified sample that was right")
+    return Finding(name=SOLVERS, passed=not detail, value=value, bound=1.0, detail=detail)

@@ -50,12 +50,12 @@ def read_evidence(folder: RunFolder) -> Evidence:
 def summarize(evidence: Evidence) -> dict[str, Any]:
     """Every number that the report shows; values that are not finite are None."""
     findings, measurements = evidence.findings, evidence.measurements
-    skipped = {row.name for row in findings.checks if row.skipped}
+    not_run = {row.name for row in findings.checks if row.not_run}
     return {
         **_identity(evidence),
         **_accuracy(evidence.certificates),
         # Unit gradients were promised, and so measured.
-        "signed_distance": "unit_gradient" not in skipped,
+        "signed_distance": "unit_gradient" not in not_run,
         "unit_gradient_error": findings.value("unit_gradient"),
         "upd_error": findings.value("upd"),
         "orthogonality_error": findings.value("orthogonality"),

@@ -249,13 +249,13 @@ def check_rows(run: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for check in run["checks"]:
         title, sign = CHECKS.get(check["name"], (check["name"].replace("_", " "), ""))
-        if check["skipped"]:
-            words = {"value": "", "bound": "", "result": "skipped"}
+        if check["not_run"]:
+            words = {"value": "", "bound": "", "result": "not run"}
         else:
             bound = f"{sign} {scientific(check['bound'])}".strip()
             result = "passed" if check["passed"] else "failed"
             words = {"value": scientific(check["value"]), "bound": bound, "result": result}
-        detail = check["detail"] or check["skipped"]
+        detail = check["detail"] or check["not_run"]
         rows.append(check | words | {"title": title, "detail": detail})
     return rows
 

@@ -68,4 +68,5 @@ def read_weights(file: Path, model: Classifier) -> None:
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise ValueError(f"{file} does not fit the recipe's model: {error}; train again") from None
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{file} does not fit the recipe's model: {reason}; train again") from None

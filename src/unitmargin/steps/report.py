@@ -29,6 +29,7 @@ def report_run(folder: RunFolder) -> str:
 
     Raises:
         RunError: a file of an earlier step is missing or does not fit the others.
+        LockedError: another process writes into the folder.
     """
     evidence = read_evidence(folder)
     summary, measurements = summarize(evidence), evidence.measurements
@@ -47,9 +48,10 @@ def report_run(folder: RunFolder) -> str:
     templates = _templates()
     html = templates.get_template("report.html.jinja").render(content)
     markdown = templates.get_template("report.md.jinja").render(content)
-    write_json(folder.report_json, summary)
-    write_text(folder.report_md, markdown)
-    write_text(folder.report_html, html)
+    with folder.hold():
+        write_json(folder.report_json, summary)
+        write_text(folder.report_md, markdown)
+        write_text(folder.report_html, html)
     certified = summary["certified_accuracy"][str(HEADLINE_EPSILON)]
     return (
         f"report: clean {summary['clean_accuracy']:.4f}, certified@36/255 {certified:.4f} "

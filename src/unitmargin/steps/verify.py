@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 
 from unitmargin.auditing.audit import Audit, audit
-from unitmargin.auditing.finding import Finding, at_most, skipped
+from unitmargin.auditing.finding import Finding, at_most, not_run
 from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE, pair_gradient_norms
 from unitmargin.certificates.exhibits import closed_form_reach, is_image, make_exhibits
 from unitmargin.certificates.findings import (
@@ -84,12 +84,12 @@ def _lower_bound_findings(figures: Audit) -> list[Finding]:
     findings = [at_most(LIPSCHITZ.finding, figures.lipschitz_error, LIPSCHITZ.tolerance)]
     if figures.head != UPD:
         words = figures.head.name.replace("_", " ")
-        findings.append(skipped(UPD.finding, f"the head promises {words}"))
+        findings.append(not_run(UPD.finding, f"the head promises {words}"))
     layers = sorted({row.kind for row in figures.layers if not row.gnp and row.promise != SCALING})
     reason = "not a signed distance classifier: " + (
         f"{', '.join(layers)} not GNP" if layers else "no UPD head"
     )
-    return [*findings, skipped("unit_gradient", reason), skipped(CLOSED_FORM, reason)]
+    return [*findings, not_run("unit_gradient", reason), not_run(CLOSED_FORM, reason)]
 
 
 def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
@@ -213,7 +213,7 @@ def verify_run(
     if rounding:
         found.append(rounding_finding(frozen, inputs))
     findings = Findings(
-        passed=all(row.passed for row in found),
+        passed=all(row.passed is not False for row in found),
         samples=len(inputs),
         **provenance(),
         model_sha256=sha256,
@@ -236,12 +236,12 @@ def _message(folder: RunFolder, findings: Findings, searches: Sequence[Search]) 
             f"verify: {search}: certificate / distance {figures.mean:.4f} ± {figures.spread:.4f}, "
             f"smallest {figures.smallest:.4f}; found {figures.n} of {figures.right}"
         )
-    failed = [row for row in findings.checks if not row.passed]
+    failed = [row for row in findings.checks if row.passed is False]
     lines += [f"verify: FAILED {row.name}: {row.detail}" for row in failed]
-    left_out = [row for row in findings.checks if row.skipped]
-    if left_out:
-        names = ", ".join(row.name for row in left_out)
-        lines.append(f"verify: skipped {names}: {left_out[-1].skipped}")
+    left_out = [row for row in findings.checks if row.not_run]
+    for reason in dict.fromkeys(row.not_run for row in left_out):
+        names = ", ".join(row.name for row in left_out if row.not_run == reason)
+        lines.append(f"verify: not run {names}: {reason}")
     tried = len(findings.checks) - len(left_out)
     lines.append(
         f"verify: {tried - len(failed)} of {tried} checks passed on {findings.samples} samples "

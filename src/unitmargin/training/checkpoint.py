@@ -49,8 +49,9 @@ class Checkpoint:
         try:
             self._restore(model, optimizers)
         except (RuntimeError, ValueError, LookupError) as error:
+            reason = " ".join(str(error).split())
             raise ValueError(
-                f"{self.path} is of another model ({error}); delete it to start again"
+                f"{self.path} is of another model ({reason}); delete it to start again"
             ) from None
 
     def _restore(self, model: Classifier, optimizers: Optimizers) -> None:
@@ -92,5 +93,5 @@ def read_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(path, State(**state), tensors)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a checkpoint of this version ({error}); delete it to start again"
+            f"{path} is no checkpoint of this version ({error}); delete it to start again"
         ) from None

@@ -1,0 +1,72 @@
+"""A network in words: two of equal words compute the same function of the same tensors."""
+
+from collections.abc import Callable
+
+import pytest
+
+from unitmargin.models import UGNN, Classifier, DenseUGNN, ResNet9, build_model, describe_network
+
+
+def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
+    model = UGNN((4, 4, 4), 3, activation="groupsort4", depth=1, hidden=(5,))
+    assert describe_network(model) == {
+        "input": "4x4x4",
+        "normalize": "Normalize mean 4 std 4",
+        "features.0": "CayleyConv2d bias 4 raw 4x4x3x3",
+        "features.1": "GroupSort size 4",
+        "features.2": "CayleyConv2d bias 4 raw 4x4x3x3",
+        "features.3": "GroupSort size 4",
+        "features.4": "MaxPool size 2",
+        "features.5": "PixelUnshuffle factor 2",
+        "features.6": "Flatten",
+        "features.7": "CholeskyLinear raw 5x16 bias 5",
+        "features.8": "Abs",
+        "head": "SimplexUPD raw 3x5 bias 3",
+    }
+
+
+PAIRS: dict[str, tuple[Callable[[], Classifier], Callable[[], Classifier], str]] = {
+    "linear": (
+        lambda: DenseUGNN((6,), 3, linear="bjorck"),
+        lambda: DenseUGNN((6,), 3, linear="cholesky"),
+        "features.1",
+    ),
+    "activation": (
+        lambda: DenseUGNN((6,), 3, activation="oplu"),
+        lambda: DenseUGNN((6,), 3, activation="maxmin"),
+        "features.2",
+    ),
+    "settings of an activation": (
+        lambda: DenseUGNN((6,), 3, activation="groupsort3"),
+        lambda: DenseUGNN((6,), 3, activation="groupsort6"),
+        "features.2",
+    ),
+    "head": (
+        lambda: DenseUGNN((6,), 3, head="lbfgs"),
+        lambda: DenseUGNN((6,), 3, head="simplex"),
+        "head",
+    ),
+    "the layer inside a head": (
+        lambda: DenseUGNN((6,), 3, head="bjorck"),
+        lambda: DenseUGNN((6,), 3, head="cayley"),
+        "head",
+    ),
+    "a layer inside a residual": (
+        lambda: ResNet9((1, 16, 16), 3, width=2, activation="maxmin"),
+        lambda: ResNet9((1, 16, 16), 3, width=2, activation="oplu"),
+        "features.5",
+    ),
+    "the map under kernels of one shape": (
+        lambda: build_model("ugnn", (1, 8, 8), 3, depth=1, hidden=(3,)),
+        lambda: build_model("ugnn", (1, 16, 4), 3, depth=1, hidden=(3,)),
+        "input",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_networks_that_differ_have_other_words(name: str) -> None:
+    first, second, layer = PAIRS[name]
+    mine, other = describe_network(first()), describe_network(second())
+    assert mine[layer] != other[layer]
+    assert describe_network(first()) == mine

@@ -1,0 +1,56 @@
+"""The lock of a run folder: one writer, whose name the others are told."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unitmargin.runs.lock import HOLDER, LockedError, hold
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from unitmargin.runs.lock import hold
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path):
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_who_comes_second_is_told_who_holds_it(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    message = f"{tmp_path} is being written by process {holder.pid} on .* since .*; wait for it"
+    with pytest.raises(LockedError, match=message), hold(tmp_path):
+        pass
+
+
+def test_a_process_that_was_killed_holds_nothing(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with hold(tmp_path):
+        assert f"process {os.getpid()} " in (tmp_path / HOLDER).read_text()
+
+
+def test_a_folder_is_let_go_after_success_and_failure(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    with pytest.raises(KeyboardInterrupt), hold(folder):
+        raise KeyboardInterrupt
+    with hold(folder):
+        pass
+    assert not (folder / HOLDER).exists()
