@@ -6,13 +6,17 @@ import torch
 
 from unitmargin.auditing.finding import not_run
 from unitmargin.certificates.tightness import Search, describe
+from unitmargin.data import Dataset, Samples
 from unitmargin.foundation.files import file_sha256
+from unitmargin.models import DenseUGNN
 from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates, write_certificates
 from unitmargin.runs.findings import REQUIRED, Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import embedded_recipe, read_recipe
 from unitmargin.runs.searches import write_searches
+from unitmargin.runs.weights import origin_of, write_weights
+from unitmargin.training.options import TrainingOptions
 
 
 def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
@@ -55,3 +59,10 @@ def certified(path: Path, row: str, radii: list[float], seed: int = 0) -> RunFol
 def table_rows(table: Table) -> list[dict[str, str]]:
     """The rows of a table by the names of its columns."""
     return [dict(zip(table.header, row, strict=True)) for group in table.groups for row in group]
+
+
+def write_made_weights(folder: RunFolder, provenance: dict[str, str]) -> None:
+    """Weights of a small network, trained on nothing, with this provenance."""
+    model, samples = DenseUGNN((2,), 2), Samples(torch.zeros(2, 2), torch.arange(2))
+    origin = origin_of(model, Dataset("made", samples, samples, ("a", "b")), TrainingOptions())
+    write_weights(folder.weights_file, model, origin.changed(provenance=provenance))

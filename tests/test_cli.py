@@ -79,9 +79,9 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
 ) -> None:
     for command in (["train", recipe], ["freeze", "runs/tiny"], ["certify", "runs/tiny"]):
         assert status(*command) == 0
-    options = ["--solvers", "deepfool", "fmn", "--samples", 10, "--box", "off"]
+    options = ["--solvers", "deepfool", "fmn", "--samples", 30, "--box", "off"]
     assert status("verify", "runs/tiny", *options) == 0
-    assert "6 of 6 checks passed on 10 samples" in capsys.readouterr().out
+    assert "6 of 6 checks passed on 30 samples" in capsys.readouterr().out
     assert status("verify", "runs/tiny", "--solvers", "none") == 2
     assert "solver must be one of sphere_tracing, " in capsys.readouterr().err
     assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2

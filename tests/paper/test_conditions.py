@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unitmargin.paper.conditions import budget
+from unitmargin.paper.conditions import budget, trained_with
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.training.options import TrainingOptions
@@ -39,4 +39,4 @@ def test_budgets(
 
 
 def test_a_run_without_weights_has_no_origin(tmp_path: Path) -> None:
-    assert RunFolder(tmp_path).origin() == {}
+    assert trained_with(RunFolder(tmp_path)) == {}

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from certified import made_certificates, write_made, write_made_searches
-from safetensors.torch import save_file
+from certified import made_certificates, write_made, write_made_searches, write_made_weights
 
 from unitmargin.certificates.tightness import Search
 from unitmargin.paper import Table
@@ -48,7 +47,7 @@ def verified(path: Path, recipe: Recipe) -> RunFolder:
     write_made(folder, made_certificates([0] * 4, [1.0, 1.0, 1.0, -1.0]))
     content = {"hardware": "a_machine, 1 thread", "torch": "2.13.0", "commit": "abc"}
     write_made_searches(folder, [free, replace(free, box=(0.0, 1.0))], **content)
-    save_file({"weight": torch.zeros(1)}, folder.weights_file, metadata=content)
+    write_made_weights(folder, content)
     return folder
 
 

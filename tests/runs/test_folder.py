@@ -46,8 +46,16 @@ def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
     folder.start(Recipe(name="a"))
     assert folder.recipe() == Recipe(name="a")
     with pytest.raises(RunError, match="run of another recipe; choose another --out"):
-        folder.start(Recipe(name="a", training=TrainingOptions(epochs=7)))
+        folder.start(Recipe(name="a", training=TrainingOptions(seed=7)))
     assert folder.recipe() == Recipe(name="a")
+
+
+def test_the_place_of_the_data_and_the_epochs_may_change(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.start(Recipe(name="a", data=DataOptions(name="npz", path="here.npz")))
+    changed = folder.recipe().changed(data={"path": "there.npz"}, training={"epochs": 7})
+    folder.start(changed)
+    assert folder.recipe() == changed
 
 
 def test_the_data_set_is_limited(tmp_path: Path) -> None:

@@ -153,14 +153,15 @@ def test_solvers_contradict_certificates_that_are_too_large(
         assert int(check.detail.split()[2].rstrip(":")) >= 100
 
 
-def test_a_search_without_points_proves_nothing_and_passes() -> None:
+def test_a_search_without_points_proves_nothing_and_is_not_run() -> None:
     network = FrozenNetwork([Dense(torch.zeros(2, 3), torch.tensor([2.0, 0.0]))], (3,))
     labels = torch.zeros(2, dtype=torch.int64)
     search = search_boundary(
         network, torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
     )
     check = search_finding([search])
-    assert (check.passed, check.value) == (True, None)
+    assert (check.passed, check.value) == (None, None)
+    assert check.not_run == "no solver found a point for a certified sample that was right"
 
 
 def test_a_normalisation_is_no_broken_promise() -> None:
@@ -173,8 +174,8 @@ def test_samples_without_a_certificate_are_not_attacked() -> None:
     weight = torch.tensor([[0.5, 0.0], [-0.5, 0.0]], dtype=torch.float64)
     network = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
     check = closed_form_finding(network, torch.zeros(3, 2, dtype=torch.float64))
-    assert check.passed
-    assert check.value is None
+    assert (check.passed, check.value) == (None, None)
+    assert check.not_run == "no certified sample had a point with another label on its ray"
 
 
 # --- The run folder ----------------------------------------------------------------------------
