@@ -1,5 +1,8 @@
 """T10: a profile owns its evaluation, and refuses an environment that breaks its bounds."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -160,3 +163,37 @@ def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatc
     assert {"WideConvolution", "WideDense"} < set(kinds)
     blocks = [layer for layer in layers if isinstance(layer, convolution.BlockedConvolution)]
     assert any(layer.transform.by_matrix for layer in blocks)
+
+
+THREADS = """
+import torch
+torch.set_num_threads(1)
+torch.set_flush_denormal(True)
+torch.set_num_threads(2)
+(torch.ones(2**17) + 1).sum()  # the second thread starts, and flushes
+torch.set_flush_denormal(False)
+
+from unitmargin import UGNN, certify, freeze
+from unitmargin.frozen.profiles import ProfileError
+
+x, frozen = torch.rand(2, 1, 4, 4), freeze(UGNN((1, 4, 4), 2))
+for threads in (2, 1):
+    torch.set_num_threads(threads)
+    for profile in ("float32", "float64"):
+        try:
+            print(threads, profile, bool((certify(frozen, x, profile).radius >= 0).all()))
+        except ProfileError as error:
+            print(threads, profile, error)
+"""
+
+
+def test_t10_a_thread_that_flushes_is_found_and_the_advice_cures() -> None:
+    """A thread keeps the setting that it was started with, whatever its parent sets later."""
+    command = [sys.executable, "-c", THREADS]
+    environment = os.environ | {"OMP_NUM_THREADS": "2", "OMP_DYNAMIC": "false"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    lines = done.stdout.splitlines()
+    assert lines[2:] == ["1 float32 True", "1 float64 True"]
+    for line in lines[:2]:
+        assert "needs denormal numbers, but some are flushed to zero on cpu; call" in line
+        assert "torch.set_num_threads(1)" in line

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.weighted import WIDE_CHANNELS
@@ -16,6 +17,10 @@ from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
 CHUNK = 32
 """Products a float32 dot product of ``float32-blocked`` sums before it meets another: the slack
 falls with it, and shorter products take longer than sums in float64."""
+
+
+THREAD_NUMBERS = 2**15
+"""Numbers that torch leaves to one thread: with as many for each, every thread has its share."""
 
 
 class ProfileError(RuntimeError):
@@ -77,13 +82,12 @@ def require_environment(profile: Profile, device: torch.device) -> None:
         ProfileError: denormal numbers are flushed to zero, or products of float32 numbers may be
             computed in TF32 or bfloat16.
     """
-    for dtype in (torch.float32, torch.float64):
-        tiny = torch.full((1,), SMALLEST_NORMAL[dtype], dtype=dtype, device=device)
-        if not bool((tiny * 0.5 > 0).all()):
-            raise ProfileError(
-                f"profile {profile.name} needs denormal numbers, but {dtype} ones are flushed to "
-                f"zero on {device}; call torch.set_flush_denormal(False)"
-            )
+    if not bool(_halved(profile.dtype, device).all()):
+        raise ProfileError(
+            f"profile {profile.name} needs denormal numbers, but some are flushed to zero on "
+            f"{device}; call torch.set_flush_denormal(False), and torch.set_num_threads(1) where "
+            "threads were started before, which keep what they were started with"
+        )
     if profile.dtype != torch.float32:
         return
     for setting, value, wanted in _float32_settings():
@@ -92,6 +96,12 @@ def require_environment(profile: Profile, device: torch.device) -> None:
                 f"profile {profile.name} needs full float32 products, but {setting} is {value!r}; "
                 f"set it to {wanted[0]!r}, or use the profile float64"
             )
+
+
+def _halved(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Denormal numbers, as every thread that computes here makes them."""
+    count = THREAD_NUMBERS * torch.get_num_threads() if device.type == "cpu" else 1
+    return torch.full((count,), SMALLEST_NORMAL[dtype], dtype=dtype, device=device) * 0.5
 
 
 def _float32_settings() -> list[tuple[str, object, tuple[object, ...]]]:
