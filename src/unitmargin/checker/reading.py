@@ -13,7 +13,7 @@ from unitmargin.checker.arithmetic import Arithmetic, arithmetic
 
 Array = NDArray[np.float64]
 
-FORMAT = "unitmargin-frozen-2"
+FORMAT = "unitmargin-frozen-3"
 
 WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 """Bytes of a stored number; other types are refused."""
@@ -125,9 +125,23 @@ def read_model(path: Path) -> Model:
         definitions = json.loads(header["profiles"])
         profiles = {name: arithmetic(name, **entry) for name, entry in definitions.items()}
         in_shape = tuple(json.loads(header["in_shape"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _require_domain(json.loads(header["domain"]))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
     return Model(in_shape, layers, profiles, file_sha256(path))
+
+
+def _require_domain(ends: Any) -> None:
+    """The interval of the entries of inputs: two finite numbers in order, or null for any."""
+    if ends is None:
+        return
+    if not (
+        isinstance(ends, list)
+        and len(ends) == 2
+        and all(type(end) in (int, float) and math.isfinite(end) for end in ends)
+        and float(ends[0]) < float(ends[1])
+    ):
+        raise ValueError(f"its domain must be two finite numbers, low < high, got {ends}")
 
 
 def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:

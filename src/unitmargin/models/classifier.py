@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import require_shape
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
@@ -33,9 +34,14 @@ class Classifier(Network):
             features allow.
         normalize: input normalisation; default: none.
 
+    ``domain`` is the interval of the entries of the inputs it was trained on, until then any.
+
     Raises:
+        TypeError: ``in_shape`` that holds no whole numbers.
         ValueError: an unknown name, a shape that the model does not take, a growing width.
     """
+
+    domain: Tensor
 
     def __init__(
         self,
@@ -52,6 +58,8 @@ class Classifier(Network):
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
         self.head = choose("head", head, HEADS)(width, n_classes)
+        anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
+        self.register_buffer("domain", anywhere)
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         return self.normalize(x)
@@ -111,12 +119,7 @@ def conv_layers(
 
 def input_length(in_shape: Sequence[int]) -> int:
     """How many numbers an input has; raises unless there is one at least."""
-    if not in_shape or min(in_shape) < 1:
-        raise ValueError(
-            f"in_shape must hold positive lengths, got {tuple(in_shape)}; give the shape of one "
-            "input without the batch axis"
-        )
-    return math.prod(in_shape)
+    return math.prod(require_shape("in_shape", in_shape))
 
 
 def image_shape(in_shape: Sequence[int], factor: int = 1) -> tuple[int, int, int]:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from tqdm import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
+from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.files import require_path
+from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
@@ -25,7 +27,7 @@ from unitmargin.training.trainer import Trainer
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
-Data = Samples | tuple[Tensor, Tensor]
+Data = Samples | tuple[Numbers, Numbers]
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,9 @@ def train(
     """Train a classifier; a plain loop, the same on every device.
 
     Args:
-        model: trained in place.
-        train_data, test_data: samples, or pairs of inputs and integer labels.
+        model: trained in place; its ``domain`` becomes that of the training samples.
+        train_data, test_data: samples, or pairs of inputs and integer labels: tensors, NumPy
+            arrays or data frames.
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
             ends with the same weights as an uninterrupted run on the same machine.
@@ -83,7 +86,9 @@ def train(
             process alone.
 
     Raises:
-        ValueError: an unknown option or name; a checkpoint of other options.
+        TypeError: a model, data, options or a checkpoint of another kind.
+        ValueError: an unknown option or name; inputs or labels that do not fit the model; a
+            checkpoint of other options.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -93,13 +98,23 @@ def train(
         >>> len(result.history)
         2
     """
-    options = (options or TrainingOptions()).changed(**changes)
+    require_kind("model", model, Classifier, "pass a unitmargin model")
+    samples, test = (
+        _fitting(model, name, data)
+        for name, data in (("train_data", train_data), ("test_data", test_data))
+    )
+    given = TrainingOptions() if options is None else options
+    require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
+    options = given.changed(**changes)
+    file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
     model.to(place)
-    trainer = Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
-    test = as_samples(test_data).to(place)
-    state = trainer.restore(Path(checkpoint)) if checkpoint else []
+    with torch.no_grad():
+        model.domain.copy_(torch.tensor(samples.domain, dtype=torch.float64))
+    trainer = Trainer(model, samples.to(place), options, processes, quiet)
+    test = test.to(place)
+    state = trainer.restore(file) if file else []
     history = [EpochRecord(**row) for row in state]
     for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
@@ -113,9 +128,27 @@ def train(
             tqdm.write(history[-1].line(trainer.epochs))
         if after_epoch and processes.first:
             after_epoch(history)
-        if checkpoint and processes.first:
-            trainer.save(Path(checkpoint), [asdict(record) for record in history])
+        if file and processes.first:
+            trainer.save(file, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def _fitting(model: Classifier, name: str, data: Data) -> Samples:
+    """The samples of ``train_data`` or ``test_data``; raises unless the model takes them."""
+    samples = as_samples(data, name)
+    if samples.in_shape != model.in_shape:
+        raise ValueError(
+            f"{name} must hold inputs of shape {model.in_shape}, that of the model, got "
+            f"{samples.in_shape}; resize them, or build a model for them"
+        )
+    largest = int(samples.labels.argmax())
+    if int(samples.labels[largest]) >= model.n_classes:
+        raise ValueError(
+            f"{name} must hold labels below {model.n_classes}, the number of classes of the model, "
+            f"got {int(samples.labels[largest])} in sample {largest}; count from 0, or build a "
+            "model of more classes"
+        )
+    return samples
 
 
 @torch.no_grad()
