@@ -46,6 +46,7 @@ class Model(NamedTuple):
     """What a model file says: ``layers`` are (kind, configuration, tensors) in order."""
 
     in_shape: tuple[int, ...]
+    classes: list[str]
     layers: list[tuple[str, dict[str, Any], dict[str, Array]]]
     profiles: dict[str, Arithmetic]
     sha256: str
@@ -125,10 +126,13 @@ def read_model(path: Path) -> Model:
         definitions = json.loads(header["profiles"])
         profiles = {name: arithmetic(name, **entry) for name, entry in definitions.items()}
         in_shape = tuple(json.loads(header["in_shape"]))
+        classes = json.loads(header["classes"])
+        if not (isinstance(classes, list) and all(type(name) is str for name in classes)):
+            raise ValueError(f"its classes must be names, got {classes}")
         _require_domain(json.loads(header["domain"]))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
-    return Model(in_shape, layers, profiles, file_sha256(path))
+    return Model(in_shape, classes, layers, profiles, file_sha256(path))
 
 
 def _require_domain(ends: Any) -> None:

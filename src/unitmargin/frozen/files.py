@@ -13,7 +13,7 @@ from torch import Tensor
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import require_path
-from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.foundation.tensors import read_header, read_tensors, write_tensors
 from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
@@ -150,6 +150,25 @@ def load(path: str | Path) -> FrozenNetwork:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
 
 
+def class_names(path: Path) -> tuple[str, ...]:
+    """The names of the classes in a model file; nothing else of it is read or judged.
+
+    Raises:
+        ModelFileError: a damaged file, or no names in it.
+    """
+    try:
+        return tuple(_names(read_header(path).get("classes", "")))
+    except ValueError as error:
+        raise ModelFileError(f"{path} has no class names: {error}; freeze it again") from None
+
+
+def _names(text: str) -> list[str]:
+    classes = json.loads(text)
+    if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
+        raise ValueError(f"classes must be a list of names, got {classes}")
+    return classes
+
+
 def _profiles() -> str:
     """The execution profiles of this version, as the header holds them."""
     return json.dumps({name: profile.definition() for name, profile in PROFILES.items()})
@@ -182,13 +201,11 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
         layers.append(_layer(specification, take_prefixed(surplus, f"{index}.")))
     if surplus:
         raise ValueError(f"surplus tensors {sorted(surplus)}")
-    in_shape, classes = json.loads(header["in_shape"]), json.loads(header["classes"])
+    in_shape, classes = json.loads(header["in_shape"]), _names(header["classes"])
     if not (isinstance(in_shape, list) and all(type(n) is int and n > 0 for n in in_shape)):
         raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")
     if math.prod(in_shape) > LARGEST_INPUT:
         raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {in_shape}")
-    if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
-        raise ValueError(f"classes must be a list of names, got {classes}")
     facts, domain = json.loads(header["facts"]), json.loads(header["domain"])
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain)
     if tuple(classes) != frozen.classes:

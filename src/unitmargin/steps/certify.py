@@ -36,7 +36,13 @@ def certify_samples(
 
 def certify_run(folder: RunFolder, inputs: bool = False) -> str:
     """Certify the test samples of a run folder; ``inputs`` keeps them for ``unitmargin check``."""
-    frozen, samples = folder.frozen(), folder.dataset().test
+    frozen, dataset = folder.frozen(), folder.dataset()
+    if dataset.classes != frozen.classes:
+        raise ValueError(
+            f"classes of the test data must be those of {folder.model_file}, got {dataset.classes} "
+            f"for {frozen.classes}; restore the data, or train and freeze again"
+        )
+    samples = dataset.test
     certificates = certify_samples(frozen, samples)
     certified = samples.batch(slice(0, len(samples)))[0] if inputs else None
     files = folder.certificates_file, certificates, folder.model_file, folder.inputs_file
