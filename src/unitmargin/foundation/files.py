@@ -75,6 +75,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
+def as_path(what: str, value: object) -> Path:
+    """A path of any kind as a ``Path``.
+
+    Raises:
+        TypeError: neither a path nor a str.
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise TypeError(
+            f"{what} must be a path, got {type(value).__name__}; pass a str or a pathlib.Path"
+        )
+    return Path(value)
+
+
 def require_path(what: str, value: object) -> Path:
     """The path of a file that need not exist.
 
@@ -82,11 +95,7 @@ def require_path(what: str, value: object) -> Path:
         TypeError: neither a path nor a str.
         ValueError: a folder.
     """
-    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
-        raise TypeError(
-            f"{what} must be a path, got {type(value).__name__}; pass a str or a pathlib.Path"
-        )
-    path = Path(value)
+    path = as_path(what, value)
     if path.is_dir():
         raise ValueError(f"{what} must be a file, got the folder {path}; add the file's name")
     return path

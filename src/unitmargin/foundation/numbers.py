@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import torch
@@ -37,11 +37,15 @@ Numbers = Tensor | NDArray[Any] | ToNumPy
 """What public functions take for inputs and labels."""
 
 
-def as_tensor(what: str, value: object) -> Tensor:
+ANY = "a tensor, a NumPy array or a data frame"
+
+
+def as_tensor(what: str, value: object, kinds: str = ANY) -> Tensor:
     """The same numbers as a plain tensor without a graph; an array's memory is shared if it can be.
 
     Taken are dense tensors, NumPy arrays, and whatever has ``to_numpy()``, such as pandas data
-    frames and series, whose index plays no part. No number is rounded or converted.
+    frames and series, whose index plays no part. No number is rounded or converted. ``kinds`` says
+    in a message what else the caller takes.
 
     Raises:
         TypeError: anything else, and entries that are no real numbers (text, dates, objects,
@@ -60,10 +64,8 @@ def as_tensor(what: str, value: object) -> Tensor:
         array = array.astype(np.float64)
     if not isinstance(array, np.ndarray):
         listed = isinstance(value, list | tuple)
-        raise TypeError(
-            f"{what} must be a tensor, a NumPy array or a data frame, got {type(value).__name__}; "
-            f"{f'pass numpy.asarray({what})' if listed else 'pass its numbers as an array'}"
-        )
+        step = "make an array of it by numpy.asarray" if listed else "pass numbers"
+        raise TypeError(f"{what} must be {kinds}, got {type(value).__name__}; {step}")
     _require_numbers(what, array)
     strides = all(step >= 0 and step % array.itemsize == 0 for step in array.strides)
     if not (strides and array.flags.writeable and array.dtype.isnative):
@@ -94,6 +96,11 @@ def require_floating(what: str, x: Tensor, step: str) -> None:
         raise ValueError(f"{what} must be floating point ({names}), got {x.dtype}; {step}")
 
 
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether it is one real number, of Python or NumPy; truth values are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def require_interval(what: str, value: object, step: str) -> tuple[float, float]:
     """Two numbers (low, high) with low < high, as floats.
 
@@ -105,13 +112,11 @@ def require_interval(what: str, value: object, step: str) -> tuple[float, float]
         >>> require_interval("box", (0, 1), "leave it out")
         (0.0, 1.0)
     """
-    ends = list(value) if isinstance(value, Sequence | np.ndarray) else []
-    if len(ends) != 2 or not all(map(_is_real, ends)):
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, bytes)
+    ends = list(value) if several else []  # type: ignore[call-overload]
+    if len(ends) != 2 or not all(map(is_real, ends)):
         raise TypeError(f"{what} must be two numbers (low, high), got {shown(value)}; {step}")
-    try:
-        low, high = float(ends[0]), float(ends[1])
-    except OverflowError:
-        low = high = math.inf
+    low, high = map(_as_float, ends)
     if not low < high:
         raise ValueError(f"{what} must be (low, high) with low < high, got {shown(value)}; {step}")
     return low, high
@@ -129,6 +134,20 @@ def require_whole(what: str, value: Any, lowest: int, step: str) -> int:
     if value < lowest:
         raise ValueError(f"{what} must be >= {lowest}, got {value}; {step}")
     return int(value)
+
+
+def require_amount(what: str, value: object, step: str) -> float:
+    """A finite number of at least 0.
+
+    Raises:
+        TypeError: no real number.
+        ValueError: a negative one, NaN or infinity.
+    """
+    if not is_real(value):
+        raise TypeError(f"{what} must be a number, got {shown(value)}; {step}")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{what} must be finite and >= 0, got {value}; {step}")
+    return float(value)
 
 
 def require_shape(what: str, value: object) -> tuple[int, ...]:
@@ -159,12 +178,15 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # of an integer
+        return math.inf if number > 0 else -math.inf
+
+
 def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _dense(what: str, tensor: Tensor) -> Tensor:

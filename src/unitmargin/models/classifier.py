@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.numbers import require_shape
+from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
@@ -37,7 +37,7 @@ class Classifier(Network):
     ``domain`` is the interval of the entries of the inputs it was trained on, until then any.
 
     Raises:
-        TypeError: ``in_shape`` that holds no whole numbers.
+        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers.
         ValueError: an unknown name, a shape that the model does not take, a growing width.
     """
 
@@ -53,11 +53,12 @@ class Classifier(Network):
         normalize: Normalize | None,
     ) -> None:
         super().__init__()
-        self.in_shape, self.n_classes = tuple(in_shape), n_classes
+        self.in_shape = tuple(in_shape)
+        self.n_classes = require_whole("n_classes", n_classes, 2, "add a class")
         channels = in_shape[0]
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
-        self.head = choose("head", head, HEADS)(width, n_classes)
+        self.head = choose("head", head, HEADS)(width, self.n_classes)
         anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
         self.register_buffer("domain", anywhere)
 

@@ -8,6 +8,7 @@ import torch
 
 from unitmargin.auditing.audit import audit
 from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.promises import GNP
 from unitmargin.models.classifier import Classifier
@@ -63,7 +64,9 @@ def freeze(
         "model", model, Classifier, "pass the model that was trained; what is frozen stays as it is"
     )
     if dtype not in DTYPES.values():
-        raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
+        raise ValueError(
+            f"dtype must be torch.float32 or torch.float64, got {shown(dtype)}; pass one"
+        )
     layers = [layer.freeze() for _, layer in model.named_layers()]
     facts = {"head": model.head_promise.name}
     domain = _trained_domain(model) if domain is None else domain

@@ -1,7 +1,7 @@
 """Train a classifier: a plain loop, the same on every device."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
-from unitmargin.foundation.numbers import Numbers
+from unitmargin.foundation.numbers import Numbers, shown
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
@@ -103,9 +103,9 @@ def train(
         _fitting(model, name, data)
         for name, data in (("train_data", train_data), ("test_data", test_data))
     )
-    given = TrainingOptions() if options is None else options
-    require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
-    options = given.changed(**changes)
+    options = _changed(options, changes)
+    if after_epoch is not None and not callable(after_epoch):
+        raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
@@ -131,6 +131,12 @@ def train(
         if file and processes.first:
             trainer.save(file, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> TrainingOptions:
+    given = TrainingOptions() if options is None else options
+    require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
+    return given.changed(**changes)
 
 
 def _fitting(model: Classifier, name: str, data: Data) -> Samples:
