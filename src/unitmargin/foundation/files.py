@@ -80,11 +80,14 @@ def as_path(what: str, value: object) -> Path:
 
     Raises:
         TypeError: neither a path nor a str.
+        ValueError: a null character, which no file has in its name.
     """
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise TypeError(
             f"{what} must be a path, got {type(value).__name__}; pass a str or a pathlib.Path"
         )
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{what} must hold no null character, got {str(value)!r}; leave it out")
     return Path(value)
 
 

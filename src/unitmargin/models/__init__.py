@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.numbers import require_shape
+from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.models.classifier import Classifier
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
@@ -41,7 +41,7 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
     """Build a registered model; ``options`` are its keyword arguments.
 
     Raises:
-        TypeError: ``in_shape`` that holds no whole numbers.
+        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers.
         ValueError: unknown name or option, or a value the model refuses.
 
     Example:
@@ -49,7 +49,8 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
         2
     """
     kind, shape = choose("model", name, MODELS), require_shape("in_shape", in_shape)
+    classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
     try:
-        return kind(in_shape=shape, n_classes=n_classes, **options)
+        return kind(in_shape=shape, n_classes=classes, **options)
     except TypeError as error:
         raise ValueError(f"model {name} does not take these options: {error}") from None

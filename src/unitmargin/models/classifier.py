@@ -54,7 +54,7 @@ class Classifier(Network):
     ) -> None:
         super().__init__()
         self.in_shape = tuple(in_shape)
-        self.n_classes = require_whole("n_classes", n_classes, 2, "add a class")
+        self.n_classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
         channels = in_shape[0]
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
