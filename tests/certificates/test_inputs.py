@@ -88,6 +88,14 @@ def test_the_ends_of_the_domain_lie_inside_in_every_type(use: Use, dtype: torch.
         use(frozen, above)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_domain_that_a_type_cannot_hold_admits_all_its_numbers(dtype: torch.dtype) -> None:
+    x = torch.full((1, 2), torch.finfo(dtype).max, dtype=dtype)
+    assert um.certify(network((-1e300, 1e300)), x).label.tolist() != [-1]
+    with pytest.raises(ValueError, match=r"x must lie in \[-1e\+300, 0\.0\]"):
+        um.certify(network((-1e300, 0.0)), x)
+
+
 def test_the_domain_of_a_model_is_that_of_its_training_samples() -> None:
     digits = um.load_dataset("digits", limit=64)
     model = um.DenseUGNN((1, 8, 8), 10, hidden=(16,))

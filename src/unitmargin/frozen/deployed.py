@@ -121,14 +121,14 @@ class FrozenNetwork(Network):
         its first sample in the message."""
         if self.domain is None:
             return
-        low, high = self.domain
         # Compared in the type of x: whoever rounds inputs of the domain to it stays inside.
+        low, high = torch.tensor(self.domain, dtype=torch.float64).to(x.device, x.dtype)
         outside = (((x < low) | (x > high)) & x.isfinite()).flatten(1).any(1)
         if bool(outside.any()):
             worst = int(outside.nonzero()[0])
             entries = x[x.isfinite()]
             raise ValueError(
-                f"x must lie in [{low}, {high}], the domain of the network, got entries from "
+                f"x must lie in {list(self.domain)}, the domain of the network, got entries from "
                 f"{float(entries.min())} to {float(entries.max())}, the first outside in sample "
                 f"{first + worst}; scale the inputs as those the network was trained on, or pass "
                 "domain='any'"
