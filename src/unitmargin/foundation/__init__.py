@@ -1,3 +1,3 @@
-"""What every other room stands on: choosing by name, judged options, files that appear whole."""
+"""What every other room stands on: choosing by name, judged options and numbers, whole files."""
 
-__all__ = ["choice", "files", "options", "tables", "tensors"]
+__all__ = ["choice", "files", "numbers", "options", "tables", "tensors"]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +73,35 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
     return table
+
+
+def as_path(what: str, value: object) -> Path:
+    """A path of any kind as a ``Path``.
+
+    Raises:
+        TypeError: neither a path nor a str.
+        ValueError: a null character, which no file has in its name.
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise TypeError(
+            f"{what} must be a path, got {type(value).__name__}; pass a str or a pathlib.Path"
+        )
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{what} must hold no null character, got {str(value)!r}; leave it out")
+    return Path(value)
+
+
+def require_path(what: str, value: object) -> Path:
+    """The path of a file that need not exist.
+
+    Raises:
+        TypeError: neither a path nor a str.
+        ValueError: a folder.
+    """
+    path = as_path(what, value)
+    if path.is_dir():
+        raise ValueError(f"{what} must be a file, got the folder {path}; add the file's name")
+    return path
 
 
 def file_sha256(path: Path) -> str:

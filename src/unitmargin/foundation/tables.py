@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,15 @@ from unitmargin.foundation.options import broken_rule
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns of one length as a comma-separated table; floats keep all their digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_text(path, text.getvalue())
+    rows = (columns, *zip(*columns.values(), strict=True))
+    write_text(path, "".join(map(_line, rows)))
+
+
+def _line(cells: Iterable[Any]) -> str:
+    """One row; a cell that holds any kind of line end is quoted, as the writer does by its own."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
