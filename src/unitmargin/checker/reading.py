@@ -125,7 +125,7 @@ def read_model(path: Path) -> Model:
         definitions = json.loads(header["profiles"])
         profiles = {name: arithmetic(name, **entry) for name, entry in definitions.items()}
         in_shape = tuple(json.loads(header["in_shape"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
     return Model(in_shape, layers, profiles, file_sha256(path))
 

@@ -115,8 +115,13 @@ def write(verdicts: list[Verdict], path: Path) -> None:
         lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
     path = path.resolve()  # a link stays a link
     aside = path.with_name(f".{uuid4().hex}-{path.name}")  # no other process has this name
-    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    aside.replace(path)
+    try:
+        aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _read_rows(path: Path) -> list[Certificate]:
@@ -129,7 +134,7 @@ def _read_rows(path: Path) -> list[Certificate]:
             Certificate(int(index), int(predicted), int(runner), float(margin), float(radius))
             for index, _, predicted, runner, margin, radius in lines
         ]
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise CheckError(f"{path} is no table of certificates: {error}; certify again") from None
 
 
@@ -139,5 +144,5 @@ def _read_facts(path: Path) -> dict[str, Any]:
         if facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
         return {key: facts[key] for key in ("profile", "samples", "model_sha256", "inputs_sha256")}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None

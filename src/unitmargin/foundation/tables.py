@@ -34,7 +34,10 @@ def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
             line and column.
     """
     with path.open(encoding="utf-8", newline="") as file:
-        header, *lines = [*csv.reader(file)] or [[]]
+        try:
+            header, *lines = [*csv.reader(file)] or [[]]
+        except csv.Error as error:
+            raise ValueError(f"it must be a table of comma-separated cells, got {error}") from None
     if header != list(kinds):
         raise ValueError(f"columns must be {', '.join(kinds)}, got {', '.join(header) or 'none'}")
     for number, cells in enumerate(lines, start=2):
