@@ -143,6 +143,8 @@ def _read_facts(path: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
+        if not isinstance(facts["profile"], str):
+            raise ValueError(f"its profile must be a name, got {facts['profile']!r}")
         return {key: facts[key] for key in ("profile", "samples", "model_sha256", "inputs_sha256")}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None

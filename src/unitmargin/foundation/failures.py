@@ -40,7 +40,15 @@ STEPS = {
 OUT_OF_MEMORY = re.compile("out of memory|not enough memory|allocate memory", re.IGNORECASE)
 """How torch words it: it has a class of its own for accelerators alone."""
 
+TOO_LARGE = re.compile("overflow", re.IGNORECASE)
+"""How torch words it, whose errors name no argument then."""
+
+SOURCES = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. |\s*Exception raised from [^;]*")
+"""Where in torch's own sources an error came from; the second runs over many lines."""
+
 LESS = "use fewer samples (--limit), a smaller batch_size or a smaller network"
+
+SMALLER = "a number among the recipe and the options is too large: choose a smaller one"
 
 DEEP = "use less nesting"
 
@@ -71,7 +79,7 @@ def one_line(text: str) -> str:
         >>> one_line("size mismatch:\\n\\t3 and 4\\x1b")
         'size mismatch: 3 and 4\\\\x1b'
     """
-    line = " ".join(text.split())
+    line = " ".join(SOURCES.sub("", text).split())
     line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
     half = LONGEST // 2
     return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
@@ -92,15 +100,16 @@ def _memory(error: MemoryError) -> str:
 def _run_time(error: RuntimeError) -> str | None:
     text = _plain(error)
     if OUT_OF_MEMORY.search(text):
-        first = text.strip().strip('"').partition("\n")[0]
-        return f"memory must suffice, got: {first}; {LESS}"
+        return f"memory must suffice, got: {_first(text)}; {LESS}"
+    if TOO_LARGE.search(text) and not _own(error):
+        return f"{_first(text)}; {SMALLER}"
     if isinstance(error, RecursionError):
         return f"a file or option must not be nested so deeply: {text}; {DEEP}"
     if isinstance(error, NotImplementedError) and not _own(error):
         return None
     # What torch says goes on with where in its own sources it said it.
     foreign = type(error) is RuntimeError or type(error).__module__.startswith("torch")
-    return text.strip().partition("\n")[0] if foreign else text
+    return _first(text) if foreign else text
 
 
 def _import(error: ImportError) -> str | None:
@@ -126,8 +135,12 @@ def _kind(error: TypeError) -> str | None:
 
 def _arithmetic(error: ArithmeticError) -> str | None:
     if isinstance(error, OverflowError):
-        return f"a number must fit into 64 bits, got: {_plain(error)}; choose a smaller one"
+        return f"{_plain(error)}; {SMALLER}"
     return _plain(error) if isinstance(error, FloatingPointError) else None
+
+
+def _first(text: str) -> str:
+    return text.strip().strip('"').partition("\n")[0]
 
 
 def _plain(error: BaseException) -> str:

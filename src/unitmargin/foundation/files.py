@@ -52,7 +52,7 @@ def write_aside(path: Path) -> Iterator[Path]:
 def _followed(path: Path) -> Path:
     """Where a path leads."""
     try:
-        return path.resolve()
+        return path.resolve() if path.is_symlink() else path
     except RuntimeError:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
