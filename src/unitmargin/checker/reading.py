@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,7 +131,14 @@ def read_model(path: Path) -> Model:
         if not (isinstance(classes, list) and all(type(name) is str for name in classes)):
             raise ValueError(f"its classes must be names, got {classes}")
         _require_domain(json.loads(header["domain"]))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
     return Model(in_shape, classes, layers, profiles, file_sha256(path))
 
@@ -153,8 +161,10 @@ def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
     if path.suffix == ".npy":
         try:
             values = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise CheckError(f"{path} is no .npy file: {error}") from None
+        if not isinstance(values, np.ndarray):
+            raise CheckError(f"{path} is no .npy file: it holds several arrays; pass one of them")
         if values.dtype not in (np.float16, np.float32, np.float64):
             raise CheckError(f"{path} must hold floating-point numbers, got {values.dtype}")
         inputs: Array = values.astype(np.float64)

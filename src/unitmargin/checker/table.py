@@ -143,8 +143,13 @@ def write(verdicts: list[Verdict], path: Path) -> None:
         lines.append([str(row.row), str(row.predicted), row.names[1], *numbers, word])
     path = path.resolve()  # a link stays a link
     aside = path.with_name(f".{uuid4().hex}-{path.name}")  # no other process has this name
-    aside.write_text("".join(map(_line, lines)), encoding="utf-8")
-    aside.replace(path)
+    try:
+        aside.write_text("".join(map(_line, lines)), encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _line(cells: list[str]) -> str:
@@ -161,7 +166,7 @@ def _read_rows(path: Path) -> list[Certificate]:
         if header != HEADER or any(len(line) != len(HEADER) for line in lines):
             raise ValueError(f"its columns must be {', '.join(HEADER)}")
         return [_certificate(dict(zip(HEADER, line, strict=True))) for line in lines]
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise CheckError(f"{path} is no table of certificates: {error}; certify again") from None
 
 
@@ -182,7 +187,9 @@ def _read_facts(path: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
+        if not isinstance(facts["profile"], str):
+            raise ValueError(f"its profile must be a name, got {facts['profile']!r}")
         keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
         return {key: facts[key] for key in keys}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None
