@@ -19,6 +19,9 @@ FORMAT = "unitmargin-frozen-3"
 WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 """Bytes of a stored number; other types are refused."""
 
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What entries that are none of a model may raise."""
+
 LARGEST = 2.0**40
 """Largest magnitude of a stored number: behind a larger bias no radius is worth checking."""
 
