@@ -1,5 +1,6 @@
 """Run folders of the paper's rows as certify leaves them, without any training."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -8,6 +9,7 @@ from unitmargin.auditing.finding import not_run
 from unitmargin.certificates.tightness import Search, describe
 from unitmargin.data import Dataset, Samples
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tensors import write_tensors
 from unitmargin.models import DenseUGNN
 from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates, write_certificates
@@ -27,8 +29,9 @@ def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
 
 
 def write_made(folder: RunFolder, certificates: Certificates) -> None:
-    """Certificates of a model file that is none, which nothing here opens."""
-    folder.model_file.write_bytes(b"no network")
+    """Certificates of a model file that has class names and nothing else."""
+    names = json.dumps([f"class {number}" for number in range(99)])
+    write_tensors(folder.model_file, {"nothing": torch.zeros(1)}, {"classes": names})
     write_certificates(
         folder.certificates_file, certificates, folder.model_file, folder.inputs_file
     )

@@ -12,5 +12,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
     """Write the rows back, whatever is in them."""
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-    path.write_text("".join(",".join(line) + "\n" for line in lines), encoding="utf-8")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(rows[0])
+        table.writerows(row.values() for row in rows)

@@ -1,22 +1,26 @@
 """The command line: one function a verb, no logic. ``--help`` does not import torch."""
 
-import io
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from unitmargin.foundation.statuses import exit_status
+
 if TYPE_CHECKING:
     from unitmargin.runs.folder import RunFolder
     from unitmargin.runs.recipe import Recipe
 
-FolderPath = Annotated[Path, tyro.conf.Positional]
+DESCRIPTION = """Classifiers whose margin is the distance to the decision boundary.
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells report a process ended by SIGINT."""
+Exit status: 0 success, 1 a broken promise, 2 a wrong input or environment,
+70 a mistake of unitmargin, 130 interrupted, 141 nobody reads the output."""
+
+FolderPath = Annotated[Path, tyro.conf.Positional]
 
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Asks torch for large tensors in pages of 2 MB (Linux). An operation that writes to fresh memory,
@@ -210,25 +214,16 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point: exit status 0 for success, 1 for a broken promise, 2 for a wrong input."""
+    """Entry point: exit status 0 for success, 1 for a broken promise, others for all else."""
     os.environ.setdefault(HUGE_PAGES, "1")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a result is not lost to a terminal's encoding
-    try:
-        status = tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            args=arguments,
-            prog="unitmargin",
-            description="Classifiers whose margin is the distance to the decision boundary.",
-        )
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on after the last whole epoch", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    except (ValueError, OSError, RuntimeError, ArithmeticError) as error:
-        print(f"unitmargin: {error}", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(status)
+    chosen = partial(
+        tyro.extras.subcommand_cli_from_dict,
+        COMMANDS,
+        args=arguments,
+        prog="unitmargin",
+        description=DESCRIPTION,
+    )
+    sys.exit(exit_status(chosen))
 
 
 if __name__ == "__main__":

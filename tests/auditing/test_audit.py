@@ -1,7 +1,9 @@
 """Measurements on networks whose figures are known."""
 
 import math
+from typing import Any
 
+import pandas
 import pytest
 import torch
 from exact import affine, box, stretched_affine, unit_affine
@@ -12,6 +14,7 @@ from unitmargin import DenseUGNN, freeze
 from unitmargin.auditing.audit import audit, layer_rows
 from unitmargin.auditing.gradients import (
     GRADIENT_BATCH,
+    UNIT_GRADIENT_TOLERANCE,
     pair_distances,
     pair_gradient_norms,
     unit_gradient_error,
@@ -157,3 +160,25 @@ def test_an_audit_leaves_no_gradients() -> None:
     model = DenseUGNN((6,), 4)
     audit(model, torch.randn(3, 6))
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("kind", [lambda x: x.numpy(), lambda x: pandas.DataFrame(x.numpy()[::-1])])
+def test_inputs_of_any_type_are_rounded_to_that_of_the_network(kind: Any) -> None:
+    x = torch.rand(5, 4, dtype=torch.float64)
+    for network in (DenseUGNN((4,), 3), freeze(DenseUGNN((4,), 3))):
+        assert audit(network, kind(x)).unit_gradient_error <= UNIT_GRADIENT_TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.rand(0, 4), r"with a sample at least, got \(0, 4\); leave it out"),
+        (torch.rand(4), r"x must have shape \(batch, 4\) .*got \(4,\)"),
+        (torch.rand(2, 3), r"x must have shape \(batch, 4\) .*got \(2, 3\)"),
+        (torch.ones(2, 4).long(), "x must be floating point .*int64"),
+        (torch.full((2, 4), torch.nan), "x must be finite, got NaN"),
+    ],
+)
+def test_inputs_that_would_measure_nothing_are_refused(x: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        audit(freeze(DenseUGNN((4,), 3)), x)

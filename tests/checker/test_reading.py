@@ -143,7 +143,7 @@ def edited(path: Path, changes: dict[str, str], tensors: dict[str, torch.Tensor]
 @pytest.mark.parametrize(
     ("changes", "tensors", "message"),
     [
-        ({"format": "unitmargin-frozen-1"}, {}, "format unitmargin-frozen-2, got"),
+        ({"format": "unitmargin-frozen-2"}, {}, "format unitmargin-frozen-3, got"),
         ({"layers": "["}, {}, "inconsistent"),
         ({"layers": "[]"}, {}, "surplus tensors"),
         ({"layers": "[1]"}, {}, "inconsistent"),
@@ -168,6 +168,48 @@ def test_doubtful_models_are_refused(
 ) -> None:
     with pytest.raises(CheckError, match=message):
         read_model(edited(path, changes, tensors))
+
+
+@pytest.mark.parametrize(
+    ("entry", "taken"),
+    [
+        ("null", True),
+        ("[0.0, 1.0]", True),
+        ("[-1, 2.5e3]", True),
+        ("[0.0, 5e-324]", True),
+        ("[1.0, 0.0]", False),
+        ("[1.0, 1.0]", False),
+        ("[9007199254740992, 9007199254740993]", False),
+        ("[false, true]", False),
+        ('["0", "1"]', False),
+        ('"01"', False),
+        ('{"0": 0, "1": 1}', False),
+        ("[0.0]", False),
+        ("[0.0, 1.0, 2.0]", False),
+        ("[]", False),
+        ("1.0", False),
+        ("[[0.0], [1.0]]", False),
+        ("[null, 1.0]", False),
+        ("[0.0, NaN]", False),
+        ("[NaN, 1.0]", False),
+        ("[0.0, Infinity]", False),
+        ("[0.0, 1e999]", False),
+        (f"[0, {10**400}]", False),
+        ("", False),
+        ("[0.0, 1.0", False),
+    ],
+)
+def test_both_readers_take_the_same_domains(path: Path, entry: str, taken: bool) -> None:
+    edited(path, {"domain": entry}, {})
+    if taken:
+        read_model(path)
+        ends = json.loads(entry)
+        assert files.load(path).domain == (None if ends is None else tuple(map(float, ends)))
+        return
+    with pytest.raises(CheckError, match="inconsistent"):
+        read_model(path)
+    with pytest.raises(files.ModelFileError, match="inconsistent"):
+        files.load(path)
 
 
 def test_an_edit_without_the_hash_is_found(path: Path) -> None:

@@ -102,9 +102,47 @@ def test_each_false_claim_is_named(run: RunFolder, column: str, value: str, reas
     assert failed[0].reason.startswith(reason)
 
 
+@pytest.mark.parametrize("column", ["label", "predicted", "runner_up"])
+def test_a_name_that_is_not_the_model_s_is_named(run: RunFolder, column: str) -> None:
+    """Also beside a radius of zero, which claims nothing else."""
+
+    def change(rows: list[Row]) -> None:
+        rows[2]["radius"] = "0.0"
+        for row in rows[2:4]:
+            row[f"{column}_name"] = "another"
+
+    edit(run, change)
+    failed = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert [verdict.certificate.row for verdict in failed] == [2, 3]
+    assert failed[0].reason.startswith(f"name 'another' of {column.replace('_', '-')} ")
+
+
+def test_names_with_commas_quotes_and_line_ends_are_checked(tmp_path: Path) -> None:
+    example = EXAMPLES["pooled"]()
+    example.network.classes = ("a, b", 'c "d"', "e\nf", "g\rh", "ü ✓")
+    run = certified(tmp_path, example)
+    found = verdicts(run)
+    assert not any(verdict.reason for verdict in found)
+    write(found, run.path / "checked.csv")
+    rows, claims = read_rows(run.path / "checked.csv"), read_rows(run.certificates_file)
+    assert len({row["predicted"] for row in rows}) > 1
+    for row, claim in zip(rows, claims, strict=True):
+        assert row["predicted_name"] == claim["predicted_name"]
+        assert row["predicted_name"] == example.network.classes[int(row["predicted"])]
+
+
+def test_other_class_names_than_the_model_s_are_refused(run: RunFolder) -> None:
+    facts = json.loads(run.certificate_facts_file.read_text())
+    facts["classes"] = facts["classes"][::-1]
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    with pytest.raises(CheckError, match="has other classes than"):
+        verdicts(run)
+
+
 def test_a_radius_of_zero_claims_nothing(run: RunFolder) -> None:
     def change(rows: list[Row]) -> None:
         rows[2] |= {"radius": "0.0", "predicted": "-1", "margin": "0.0", "runner_up": "-1"}
+        rows[2] |= {"predicted_name": "", "runner_up_name": ""}
 
     edit(run, change)
     assert not any(verdict.reason for verdict in verdicts(run))
@@ -169,6 +207,8 @@ def test_another_profile_is_another_claim(run: RunFolder) -> None:
         (lambda rows: rows[0].update(radius="much"), "no table of certificates"),
         (lambda rows: rows[0].update(more="1"), "no table of certificates"),
         (lambda rows: rows[0].update(predicted="1.5"), "no table of certificates"),
+        (lambda rows: rows[0].update(label="one"), "no table of certificates"),
+        (lambda rows: [row.pop("label_name") for row in rows], "no table of certificates"),
     ],
 )
 def test_tables_that_make_no_sense_are_refused(

@@ -2,6 +2,7 @@
 
 import math
 
+import pandas
 import pytest
 import torch
 
@@ -66,8 +67,8 @@ def test_take_needs_a_positive_limit() -> None:
     ("inputs", "labels", "scale", "message"),
     [
         (torch.zeros(4, 3, dtype=torch.float64), LABELS, 1.0, "uint8 or float32, got torch.float6"),
-        (torch.zeros(4), LABELS, 1.0, r"shape \(n, \*shape\)"),
-        (torch.zeros(0, 3), LABELS[:0], 1.0, "at least one number"),
+        (torch.zeros(4), LABELS, 1.0, r"shape \(n, \*shape\).*add the batch axis: inputs\[None\]"),
+        (torch.zeros(0, 3), LABELS[:0], 1.0, "at least one number.*pass a sample at least"),
         (torch.zeros(4, 0), LABELS, 1.0, "at least one number"),
         (torch.tensor([[0.0], [math.nan]]), LABELS[:2], 1.0, "NaN or infinity in sample 1"),
         (torch.tensor([[math.inf], [0.0]]), LABELS[:2], 1.0, "NaN or infinity in sample 0"),
@@ -76,7 +77,6 @@ def test_take_needs_a_positive_limit() -> None:
         (BYTES, LABELS - 1, 1.0, "labels must be >= 0, got -1"),
         (BYTES, LABELS, 0.0, "scale must be finite and > 0, got 0.0"),
         (BYTES, LABELS, math.nan, "scale must be finite and > 0, got nan"),
-        (BYTES, LABELS.to("meta"), 1.0, "labels must be on cpu"),
     ],
 )
 def test_samples_refuse(
@@ -122,7 +122,7 @@ def test_as_samples_keeps_samples_and_converts_pairs() -> None:
 @pytest.mark.parametrize(
     ("inputs", "labels", "message"),
     [
-        (BYTES, LABELS, "floating dtype, got torch.uint8.*scale=255"),
+        (BYTES, LABELS, "inputs of data must be of a floating dtype, got torch.uint8.*scale=255"),
         (BYTES.float(), LABELS.float(), "integer dtype, got torch.float32"),
         (BYTES.float(), LABELS.bool(), "integer dtype, got torch.bool"),
     ],
@@ -146,9 +146,14 @@ def test_upsampled_pixels_are_repeated_and_distances_multiplied() -> None:
     )
 
 
-@pytest.mark.parametrize(("shape", "factor"), [((2, 3), 2), ((2, 3, 2, 2), 0)])
-def test_an_impossible_upsampling_is_refused(shape: tuple[int, ...], factor: int) -> None:
-    with pytest.raises(ValueError, match="upsample must be at least 1"):
+@pytest.mark.parametrize(
+    ("shape", "factor", "rule"),
+    [((2, 3), 2, "be 1 for inputs that are no images"), ((2, 3, 2, 2), 0, "be >= 1, got 0")],
+)
+def test_an_impossible_upsampling_is_refused(
+    shape: tuple[int, ...], factor: int, rule: str
+) -> None:
+    with pytest.raises(ValueError, match=f"upsample must {rule}"):
         Samples(torch.zeros(shape), torch.tensor([0, 1]), upsample=factor)
 
 
@@ -177,3 +182,78 @@ def test_samples_of_other_content_have_another_hash() -> None:
         Samples(images, LABELS, 255.0, upsample=2),
     ]
     assert len({samples.sha256 for samples in others}) == len(others)
+
+
+LARGEST = 3.4e38
+"""Almost the largest float32 number: no interval around it may overflow."""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "scale", "domain"),
+    [
+        (BYTES, 255.0, (0.0, 1.0)),
+        (BYTES, 11.0, (0.0, 1.0)),  # all of them in [0, 1]: digits are bytes up to 16
+        (BYTES, 1.0, (0.0, 255.0)),
+        (BYTES, 0.5, (0.0, 510.0)),
+        (torch.tensor([[0.0], [1.0]]), 1.0, (0.0, 1.0)),
+        (torch.tensor([[0.3], [0.4]]), 1.0, (0.0, 1.0)),
+        (torch.tensor([[0.5], [0.5]]), 1.0, (0.0, 1.0)),
+        (torch.tensor([[-0.0], [0.0]]), 1.0, (0.0, 1.0)),
+        (torch.tensor([[0.0], [16.0]]), 16.0, (0.0, 1.0)),
+        (torch.tensor([[-1.0], [3.0]]), 1.0, (-5.0, 7.0)),
+        (torch.tensor([[-1.0], [3.0]]), 0.5, (-10.0, 14.0)),
+        (torch.tensor([[5.0], [5.0]]), 1.0, (0.0, 10.0)),
+        (torch.tensor([[-4.0], [-4.0]]), 1.0, (-8.0, 0.0)),
+        (torch.tensor([[-1e-45], [-1e-45]]), 1.0, (-2 * 2.0**-149, 0.0)),
+    ],
+)
+def test_the_domain_of_samples(
+    inputs: torch.Tensor, scale: float, domain: tuple[float, float]
+) -> None:
+    samples = Samples(inputs, torch.zeros(len(inputs), dtype=torch.int64), scale)
+    assert samples.domain == domain
+    assert samples.domain[0] < samples.domain[1]
+
+
+def test_the_domain_of_huge_inputs_is_finite() -> None:
+    low, high = Samples(torch.tensor([[-LARGEST], [LARGEST]]), LABELS[:2]).domain
+    assert (low, high) == pytest.approx((-3 * LARGEST, 3 * LARGEST), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [255.0, 100.0, 3.7, 1 / 3])
+def test_bytes_scaled_in_either_precision_lie_in_their_domain(scale: float) -> None:
+    """Of 100 and 3.7 the quotients in float32 and in float64 differ on one side each."""
+    pixels = torch.arange(256, dtype=torch.uint8)[:, None]
+    samples = Samples(pixels, torch.zeros(256, dtype=torch.int64), scale)
+    low, high = samples.domain
+    for scaled in (samples.batch(slice(None))[0].double(), pixels.double() / scale):
+        assert low <= float(scaled.min())
+        assert float(scaled.max()) <= high
+
+
+def test_data_frames_become_samples() -> None:
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 5])
+    made = as_samples((frame, pandas.Series([1, 0], index=[5, 7], dtype="int8")))
+    assert made.inputs.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert made.labels.tolist() == [1, 0]  # by position: an index plays no part
+    assert (made.inputs.dtype, made.labels.dtype) == (torch.float32, torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pandas.DataFrame({"a": [1.0, math.nan]}), "data: inputs must be finite.*in sample 1"),
+        (pandas.DataFrame({"a": [1.0, None]}, dtype="Float64"), "must be finite.*in sample 1"),
+        (pandas.DataFrame({"a": [1e300, 1.0]}), "must be finite.*in sample 0"),
+        (pandas.DataFrame({"a": [1, 2]}), "must be of a floating dtype, got torch.int64"),
+        (pandas.DataFrame({"a": [True, False]}), "must be of a floating dtype, got torch.bool"),
+    ],
+)
+def test_data_frames_that_are_no_inputs_are_refused(frame: pandas.DataFrame, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_samples((frame, LABELS[:2]))
+
+
+def test_samples_carry_no_graph() -> None:
+    inputs = torch.rand(4, 3, requires_grad=True)
+    assert not as_samples((inputs, LABELS)).inputs.requires_grad

@@ -61,6 +61,30 @@ def test_saving_overwrites_whole_files_and_leaves_nothing_aside(path: Path) -> N
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("domain", [None, (0.0, 1.0), (-1.5, 1e-300)])
+def test_the_domain_returns(path: Path, domain: tuple[float, float] | None) -> None:
+    frozen = load(path)
+    frozen.domain = domain
+    save(frozen, path)
+    assert json.loads(header(path)["domain"]) == (None if domain is None else list(domain))
+    assert load(path).domain == domain
+
+
+@pytest.mark.parametrize("domain", [(1.0, 0.0), (0.0, math.nan), (0.0, math.inf), "01", 3])
+def test_a_domain_that_is_no_interval_is_not_saved(path: Path, domain: object) -> None:
+    frozen, before = load(path), path.read_bytes()
+    frozen.domain = domain  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="frozen must be what load takes"):
+        save(frozen, path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_no_model_file(path: Path) -> None:
+    for use in (load, lambda folder: save(load(path), folder)):
+        with pytest.raises(ValueError, match=f"path must be a file, got the folder {path.parent};"):
+            use(path.parent)
+
+
 def test_saving_makes_the_folder(path: Path, tmp_path: Path) -> None:
     save(load(path), tmp_path / "new" / "folder" / "model.safetensors")
     assert load(tmp_path / "new" / "folder" / "model.safetensors").n_classes == 3
@@ -123,7 +147,7 @@ def test_noise_and_pickles_are_damaged(path: Path, content: bytes) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("name", ["unitmargin-frozen-0", "unitmargin-frozen-1"])
+@pytest.mark.parametrize("name", ["unitmargin-frozen-1", "unitmargin-frozen-2"])
 def test_another_format_is_refused(path: Path, name: str) -> None:
     rewrite(path, {"format": name}, drop="profiles")
     match = f"format {FORMAT}, got '{name}'; freeze the network again with this version"
@@ -146,6 +170,7 @@ def edited(path: Path) -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
         ({"facts": header(path)["facts"].replace("e-", "e-1")}, {}),
         ({"profiles": header(path)["profiles"].replace("null", "8", 1)}, {}),
         ({"in_shape": "[2, 2]"}, {}),
+        ({"domain": "[0.0, 255.0]"}, {}),
         ({"sha256": "0" * 64}, {}),
         ({}, {"2.weight": weight * (1 + 2**-20)}),
         ({}, {"2.weight": weight.mT.contiguous()}),
@@ -153,7 +178,7 @@ def edited(path: Path) -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
     ]
 
 
-@pytest.mark.parametrize("case", range(9))
+@pytest.mark.parametrize("case", range(10))
 def test_an_edit_is_found_by_the_hash(path: Path, case: int) -> None:
     changes, tensors = edited(path)[case]
     rewrite(path, changes, tensors, rehash=False)

@@ -10,6 +10,7 @@ import torch
 from certified import made_certificates
 from tables import read_rows, write_rows
 
+from unitmargin.foundation.tensors import write_tensors
 from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunError, RunFolder
 
@@ -18,13 +19,43 @@ CERTIFICATES = replace(
 )
 INPUTS = torch.rand(4, 3)
 
+NAMES = ["a, b", 'c "d"', "e\nf", "g\rh", "ü ✓", "7"]
+"""Class names that a table has to quote, and one that looks like the number of another class."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     run = RunFolder(tmp_path)
-    run.model_file.write_bytes(b"a model")
+    names = json.dumps(NAMES)
+    write_tensors(run.model_file, {"nothing": torch.zeros(1)}, {"classes": names})
     write_certificates(run.certificates_file, CERTIFICATES, run.model_file, run.inputs_file, INPUTS)
     return run
+
+
+def test_classes_are_written_by_number_and_by_name(folder: RunFolder) -> None:
+    rows = read_rows(folder.certificates_file)
+    for column in ("label", "predicted", "runner_up"):
+        for row in rows:
+            assert row[f"{column}_name"] == NAMES[int(row[column])]
+    assert {row["runner_up_name"] for row in rows} == {"e\nf", "g\rh", "ü ✓"}
+    assert json.loads(folder.certificate_facts_file.read_text())["classes"] == NAMES
+
+
+def test_no_class_has_no_name(folder: RunFolder) -> None:
+    none = torch.full_like(CERTIFICATES.label, -1)
+    silent = replace(CERTIFICATES, predicted=none, runner_up=none)
+    write_certificates(folder.certificates_file, silent, folder.model_file, folder.inputs_file)
+    rows = read_rows(folder.certificates_file)
+    assert {row["predicted_name"] + row["runner_up_name"] for row in rows} == {""}
+    assert folder.certificates().predicted.tolist() == none.tolist()
+
+
+def test_a_class_that_the_model_does_not_have_is_not_written(folder: RunFolder) -> None:
+    before = folder.certificates_file.read_bytes()
+    labels = replace(CERTIFICATES, label=CERTIFICATES.label + 4)
+    with pytest.raises(ValueError, match="label must be below 6, .* got 6 in sample 2"):
+        write_certificates(folder.certificates_file, labels, folder.model_file, folder.inputs_file)
+    assert folder.certificates_file.read_bytes() == before
 
 
 def test_what_is_written_returns(folder: RunFolder) -> None:
@@ -81,15 +112,21 @@ def drop_column(folder: RunFolder) -> None:
         (cell(0, "predicted", "-2"), "predicted in line 2 must be greater than or equal to -1"),
         (cell(2, "index", "7"), "rows must be numbered from 0 to 3, got other ones"),
         (drop_row, "rows must be numbered from 0 to 3, got other ones"),
-        (drop_column, "columns must be index, label, predicted, runner_up, margin, radius, got"),
+        (drop_column, "columns must be index, label, label_name, .*, margin, radius, got"),
         (lambda folder: folder.certificates_file.write_text(""), "columns must be .* got none"),
         (lambda folder: folder.certificate_facts_file.write_text("[]"), "profile must be given"),
         (lambda folder: folder.certificate_facts_file.write_text("{"), "certificates.csv: "),
         (fact("samples", 3), "rows must be numbered from 0 to 2, got other ones"),
         (fact("samples", "4"), "samples must be a valid integer, got '4'"),
-        (fact("format", "mine"), "format must be 'unitmargin-certificates-1', got 'mine'"),
+        (fact("format", "mine"), "format must be 'unitmargin-certificates-2', got 'mine'"),
         (fact("profile", "float8"), "profile must be one of float64, .* got 'float8'"),
         (fact("colour", 1), "colour is no option"),
+        (fact("classes", NAMES[::-1]), "classes must be .*, those of the model, got"),
+        (fact("classes", "abc"), "classes must be a valid list, got 'abc'"),
+        (cell(1, "label_name", "7"), "label_name in line 3 must be 'c .*', got '7'"),
+        (cell(1, "predicted_name", ""), "predicted_name in line 3 must be 'c .*', got ''"),
+        (cell(2, "runner_up_name", "ü"), "runner_up_name in line 4 must be 'ü ✓', got 'ü'"),
+        (cell(0, "label", "6"), "label must be below 6, .* got 6 in sample 0"),
         (fact("model_sha256", "0"), "model_sha256 must be .* that of model.safetensors, got 0"),
         (lambda folder: folder.model_file.write_bytes(b"b"), "model_sha256 must be .* got "),
         (lambda folder: folder.inputs_file.write_bytes(b"b"), "inputs_sha256 must be .* got "),

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import pandas
 import pytest
 import torch
 from jaxtyping import TypeCheckError
@@ -179,19 +180,20 @@ X, Y = torch.rand(3, 4), torch.zeros(3, dtype=torch.int64)
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "solver": ({"solver": "sphere"}, "solver must be one of sphere_tracing, .*got 'sphere'"),
     "option": ({"stride": 3}, "options must be among steps, .*got 'stride'"),
-    "steps": ({"steps": 0}, "steps must be at least 1, got 0"),
+    "steps": ({"steps": 0}, "steps must be >= 1, got 0"),
+    "whole turn": ({"first_turn": -1}, "first_turn must be finite and >= 0, got -1"),
     "turn": ({"first_turn": -1.0}, "first_turn must be finite and >= 0, got -1.0"),
-    "integers": ({"x": torch.ones(3, 4, dtype=torch.int64)}, "x must be a floating-point batch"),
-    "vector": ({"x": torch.ones(3)}, "x must be a floating-point batch"),
+    "integers": ({"x": torch.ones(3, 4, dtype=torch.int64)}, "x must be floating point .*int64"),
+    "vector": ({"x": torch.ones(3)}, r"x must have shape .*; add the batch axis: x\[None\]"),
     "infinite": ({"x": X / 0.0}, "x must be finite"),
-    "label shape": ({"labels": Y[:2]}, "labels must be 3 integers"),
-    "label type": ({"labels": Y.float()}, "labels must be 3 integers"),
+    "label shape": ({"labels": Y[:2]}, r"labels must be one a sample, shape \(3,\)"),
+    "label type": ({"labels": Y.float()}, "labels must be of an integer dtype"),
     "label range": ({"labels": Y + 5}, "labels must be below the 3 classes"),
     "label sign": ({"labels": Y - 1}, "labels must be >= 0, got -1"),
     "box order": ({"box": (1.0, 0.0)}, "low < high"),
     "box": ({"box": (0.0, 0.1)}, "x must lie in the box"),
     "refinements": ({"refinements": -1}, "refinements must be >= 0"),
-    "batch size": ({"batch_size": 0}, "batch_size >= 1"),
+    "batch size": ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
     "one output": ({"model": nn.Linear(4, 1)}, "at least 2 classes"),
     "loss": ({"solver": "ddn", "loss": "hinge"}, "loss must be one of cross_entropy, margin"),
     "temperature": ({"solver": "margin_ddn", "temperature": 3.0}, "temperature must be 1"),
@@ -205,6 +207,27 @@ def test_a_wrong_argument_is_named(case: str) -> None:
     arguments = {"model": model, "x": X, "labels": Y} | change
     with pytest.raises(ValueError, match=message):
         minimal_perturbation(**arguments)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("shape", [(4,), (1, 2, 2)])
+def test_a_batch_of_nothing_has_a_result_of_nothing(solver: str, shape: tuple[int, ...]) -> None:
+    model = nn.Sequential(nn.Flatten(), affine(torch.randn(3, 4), torch.zeros(3)))
+    x, labels = torch.zeros(0, *shape), Y[:0]
+    for box in (None, (0.0, 1.0)):
+        for name, value in vars(minimal_perturbation(model, x, labels, solver, box)).items():
+            assert value.shape == (x.shape if name == "point" else (0,)), name
+
+
+def test_arrays_and_data_frames_are_searched_like_tensors() -> None:
+    truth, x, labels = exact("affine", torch.float32, 4)
+    expected = minimal_perturbation(truth.network, x, labels)
+    frame = pandas.DataFrame(x.numpy(), index=[3, 1, 4, 1])
+    kinds = pandas.Series(labels.numpy(), index=[9, 2, 6, 5]), labels.numpy().astype(">i2")
+    for inputs, classes in zip((frame, x.numpy()[::-1][::-1]), kinds, strict=True):
+        found = minimal_perturbation(truth.network, inputs, classes)
+        for name, value in vars(found).items():
+            assert torch.equal(value, getattr(expected, name)), name
 
 
 def test_a_function_is_not_a_model() -> None:

@@ -10,8 +10,10 @@ from safetensors.torch import load_file
 from tables import read_rows
 
 from unitmargin.certificates.certify import certify
+from unitmargin.cli import main
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
+from unitmargin.frozen import save
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import (
@@ -57,7 +59,10 @@ def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
     rows = read_rows(folder.certificates_file)
     samples, frozen = folder.dataset().test, folder.frozen()
     certificate = certify_samples(frozen, samples)
-    assert list(rows[0]) == ["index", "label", "predicted", "runner_up", "margin", "radius"]
+    assert list(rows[0]) == [
+        "index", "label", "label_name", "predicted", "predicted_name", "runner_up",
+        "runner_up_name", "margin", "radius",
+    ]  # fmt: skip
     assert [int(row["index"]) for row in rows] == list(range(60))
     assert [int(row["label"]) for row in rows] == samples.labels.tolist()
     assert [int(row["predicted"]) for row in rows] == certificate.predicted.tolist()
@@ -84,10 +89,11 @@ def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
     certify_run(folder, inputs=True)
     facts = json.loads(folder.certificate_facts_file.read_text())
     assert facts == {
-        "format": "unitmargin-certificates-1",
+        "format": "unitmargin-certificates-2",
         "profile": "float64",
         "samples": 60,
         "units": "l2 distance in the units of the inputs",
+        "classes": [str(digit) for digit in range(10)],
         "model_sha256": file_sha256(folder.model_file),
         "inputs_sha256": file_sha256(folder.inputs_file),
     }
@@ -103,6 +109,30 @@ def test_inputs_of_earlier_certificates_are_removed(folder: RunFolder) -> None:
     certify_run(folder)
     assert not folder.inputs_file.exists()
     assert json.loads(folder.certificate_facts_file.read_text())["inputs_sha256"] is None
+
+
+def test_test_samples_in_other_units_than_the_training_are_refused(folder: RunFolder) -> None:
+    frozen = folder.frozen()
+    assert frozen.domain == (0.0, 1.0)
+    far = torch.zeros(CERTIFY_BATCH + 3, 1, 8, 8)
+    far[-1, 0, 3, 3] = 16.0
+    samples = Samples(far, torch.zeros(len(far), dtype=torch.int64))
+    where = f"got entries from 0.0 to 16.0, the first outside in sample {CERTIFY_BATCH + 2};"
+    with pytest.raises(ValueError, match=where):
+        certify_samples(frozen, samples)
+    frozen.domain = (0.0, 0.5)  # the same for a run, whose verb ends with exit status 2
+    save(frozen, folder.model_file)
+    with pytest.raises(SystemExit) as stop:
+        main(["certify", str(folder.path)])
+    assert stop.value.code == 2
+
+
+def test_test_data_of_other_classes_than_the_model_are_refused(folder: RunFolder) -> None:
+    frozen = folder.frozen()
+    frozen.classes = (*frozen.classes[:9], "ten")
+    save(frozen, folder.model_file)
+    with pytest.raises(ValueError, match="classes of the test data must be those of .*'ten'.*;"):
+        certify_run(folder)
 
 
 def test_a_missing_model_names_the_command(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import Numbers, as_tensor, require_floating
 from unitmargin.layers.contract import Layer, Network
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
@@ -127,15 +127,17 @@ class Audit:
         return "\n".join(lines)
 
 
-def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> Audit:
+def audit(network: Network, x: Numbers | None = None) -> Audit:
     """Measure every promise of a trained or frozen network.
 
     Args:
         network: a classifier in training, or a frozen network.
-        x: inputs for the unit-gradient error; without them that figure is NaN.
+        x: inputs ``(batch, *in_shape)`` for the unit-gradient error, a tensor, NumPy array or data
+            frame, rounded to the type of the network; without them that figure is NaN.
 
     Raises:
-        TypeError: a module that is not read layer by layer.
+        TypeError: a module that is not read layer by layer, or ``x`` of another kind.
+        ValueError: no input, or inputs of another type, shape or device, or not finite.
 
     Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``.
 
@@ -149,7 +151,10 @@ def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> A
     require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
     promise = network.head_promise
     signed_distance = network.signed_distance
-    error = float("nan") if x is None or not signed_distance else unit_gradient_error(network, x)
+    inputs = None if x is None else _inputs(network, x)
+    error = float("nan")
+    if inputs is not None and signed_distance:
+        error = unit_gradient_error(network, inputs)
     return Audit(
         layers=network_rows(network),
         head=promise,
@@ -157,3 +162,22 @@ def audit(network: Network, x: Float[Tensor, "batch *shape"] | None = None) -> A
         unit_gradient_error=error,
         signed_distance=signed_distance,
     )
+
+
+def _inputs(network: Network, x: Numbers) -> Tensor:
+    """``x`` in the type of the network; raises unless it is a batch of its inputs."""
+    inputs, weight = as_tensor("x", x), network.head_weight()
+    require_floating("x", inputs, "convert it and scale it to the units of the training")
+    if tuple(inputs.shape[1:]) != network.in_shape or not len(inputs):
+        raise ValueError(
+            f"x must have shape (batch, {', '.join(map(str, network.in_shape))}) with a sample at "
+            f"least, got {tuple(inputs.shape)}; leave it out to audit the layers alone"
+        )
+    if inputs.device != weight.device:
+        raise ValueError(
+            f"x must be on {weight.device}, where the network is, got {inputs.device}; move one of "
+            "them"
+        )
+    if not bool(inputs.isfinite().all()):
+        raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
+    return inputs.to(weight.dtype)

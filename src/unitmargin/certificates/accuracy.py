@@ -4,8 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Labels, Mask, Values
+from unitmargin.certificates.boundary import Mask, Values
 from unitmargin.certificates.certify import Certificate
+from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import ANY, Numbers, as_labels, as_tensor, is_real, shown
 
 EPSILONS = (0.0, 36 / 255, 0.25, 72 / 255, 108 / 255, 0.5, 1.0)
 """Radii of the certified-accuracy tables: the field's k/255 and round numbers."""
@@ -15,7 +17,7 @@ HEADLINE_EPSILON = 36 / 255
 
 
 def certified_accuracy(
-    certificate: Certificate, labels: Labels, epsilon: float | Float[Tensor, "*batch"]
+    certificate: Certificate, labels: Numbers, epsilon: float | Numbers
 ) -> float:
     """Share of samples that are right with a radius strictly above ``epsilon``.
 
@@ -24,10 +26,11 @@ def certified_accuracy(
 
     Args:
         certificate: of a batch of inputs, from :func:`certify`.
-        labels: one class index a sample, ``(batch,)``.
+        labels: one class index a sample, ``(batch,)``: a tensor, NumPy array or series.
         epsilon: in input units, one number for all samples or one a sample, ``(batch,)``.
 
     Raises:
+        TypeError: another kind of certificate, labels or thresholds.
         ValueError: no sample, or labels or thresholds of another shape; a threshold that is not
             finite or negative.
 
@@ -43,20 +46,29 @@ def certified_accuracy(
         >>> certified_accuracy(certificate, labels, torch.tensor([1.0, 0.25]))
         1.0
     """
-    batch = certificate.label.shape
+    step = "pass what certify(frozen, x) returned"
+    require_kind("certificate", certificate, Certificate, step)
+    batch, labels = certificate.label.shape, as_labels("labels", labels)
     if labels.shape != batch or not len(labels):
         raise ValueError(
             f"labels must be one a sample, shape {tuple(batch)} with a sample at least, got "
             f"{tuple(labels.shape)}; pass the labels of the inputs that were certified"
         )
-    thresholds = torch.as_tensor(epsilon, dtype=torch.float64).to(certificate.radius.device)
+    given = (
+        torch.tensor(float(epsilon), dtype=torch.float64)
+        if is_real(epsilon)
+        else as_tensor("epsilon", epsilon, f"a number, {ANY}")
+    )
+    thresholds = given.to(certificate.radius.device, torch.float64)
     if thresholds.shape not in ((), batch):
         raise ValueError(
             f"epsilon must be one number or one a sample, shape {tuple(batch)}, got shape "
             f"{tuple(thresholds.shape)}; call once for each of many thresholds"
         )
     if not bool(((thresholds >= 0) & thresholds.isfinite()).all()):
-        raise ValueError(f"epsilon must be finite and >= 0, got {epsilon}; clean the thresholds")
+        raise ValueError(
+            f"epsilon must be finite and >= 0, got {shown(epsilon)}; clean the thresholds"
+        )
     right = certificate.label == labels.to(certificate.label.device)
     return certified_share(right, certificate.radius, thresholds)
 

@@ -12,9 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Inputs, Labels, Values
+from unitmargin.certificates.boundary import Labels, Values
+from unitmargin.certificates.inputs import require_inputs
 from unitmargin.foundation.choice import choose
-from unitmargin.frozen import FrozenNetwork, require_frozen
+from unitmargin.foundation.numbers import Numbers
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.margin import pair_margins, ranked
@@ -102,11 +104,14 @@ def _certificate(
     )
 
 
-def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certificate:
+def certify(
+    frozen: FrozenNetwork, x: Numbers, profile: str = "float64", domain: str = "model"
+) -> Certificate:
     r"""Certify a batch with radii that hold in floating-point arithmetic.
 
-    Shapes: ``x (batch, *in_shape)``, any floating dtype whose numbers the profile can hold. Radii
-    are in the units of ``x``. No labels are needed.
+    Shapes: ``x (batch, *in_shape)``, a tensor, NumPy array or data frame of any floating dtype
+    whose numbers the profile can hold; an empty batch gives an empty certificate. Radii are in the
+    units of ``x``. No labels are needed.
     Guarantee: no input closer than ``radius`` has another label, whoever evaluates the stored
     weights: in any order of summation, batch size, thread count and device that keep to the
     profile's arithmetic. The margin is divided by proved Lipschitz bounds after a proved bound of
@@ -115,11 +120,13 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
     Args:
         profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
             owns; ``float32``, in any order: honest, and usually too loose for large inputs.
+        domain: ``model`` refuses entries outside of ``frozen.domain``, which are in other units
+            than those the network was trained in, and so would the radius be; ``any`` takes them.
 
     Raises:
-        TypeError: a model that is not frozen.
-        ValueError: integer input, another shape than the network's, an unknown profile, or numbers
-            that the profile cannot hold.
+        TypeError: a model that is not frozen, or ``x`` that is no tensor, array or data frame.
+        ValueError: integer input, another shape or device than the network's, entries outside of
+            its domain, an unknown profile, or numbers that the profile cannot hold.
         ProfileError: the environment breaks an assumption of the profile.
 
     Cost: one forward pass and one norm (and, once a network, the proof of its constants).
@@ -131,16 +138,15 @@ def certify(frozen: FrozenNetwork, x: Inputs, profile: str = "float64") -> Certi
         >>> bool((certify(frozen, torch.rand(3, 1, 8, 8)).radius >= 0).all())
         True
     """
-    require_frozen(frozen)
-    frozen.require_input(x)
+    given = require_inputs(frozen, x, domain)
     chosen = choose("profile", profile, PROFILES)
     proof = frozen.proof(chosen)
-    inputs = x.detach().to(chosen.dtype)
-    if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(x.detach().double())):
+    inputs = given.to(chosen.dtype)
+    if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(given.double())):
         raise ValueError(
-            f"x must hold {chosen.dtype} numbers for the profile {chosen.name}, got {x.dtype} ones "
-            f"that are none; round it with x.to({chosen.dtype}), or use the profile float64"
+            f"x must hold {chosen.dtype} numbers for the profile {chosen.name}, got {given.dtype} "
+            f"ones that are none; round it to {chosen.dtype}, or use the profile float64"
         )
     with torch.no_grad():
         logits = proof.network(inputs)
-    return sound_certificate(logits, proof.bounds, proof.input_norms(x))
+    return sound_certificate(logits, proof.bounds, proof.input_norms(given))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Inputs, Mask, Values, move_to_boundary, spread_over
-from unitmargin.frozen import FixedNetwork, FrozenNetwork, require_frozen
+from unitmargin.certificates.boundary import Mask, Values, move_to_boundary, spread_over
+from unitmargin.certificates.inputs import require_inputs
+from unitmargin.foundation.numbers import Numbers
+from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.margin import margins
 
 RAY_STEPS = 60
@@ -38,34 +40,41 @@ class ClosestAdversarial:
     flipped_distance: Values
 
 
-def closest_adversarial(frozen: FrozenNetwork, x: Inputs) -> ClosestAdversarial:
+def closest_adversarial(
+    frozen: FrozenNetwork, x: Numbers, domain: str = "model"
+) -> ClosestAdversarial:
     r"""The closed form :math:`x^* = x - (f_l - f_s)\, \nabla (f_l - f_s)`, one backward pass.
 
     The step is divided by the squared gradient norm, which is 1 for a UGNN and 1/std^2 behind a
     scalar input normalisation. A search outward on the same ray then tells how far the first
     point with another label is; labels are decided by the network in float64.
 
-    Shapes: ``x (batch, *in_shape)``; ``point`` and ``flipped_point`` alike.
+    Shapes: ``x (batch, *in_shape)``, a tensor, NumPy array or data frame; ``point`` and
+    ``flipped_point`` alike. ``domain`` says where x may lie, as in :func:`certify`; its points may
+    lie anywhere.
     Raises:
-        TypeError: a model that is not frozen.
-        ValueError: integer input, or another shape than the network's.
+        TypeError: a model that is not frozen, or ``x`` that is no tensor, array or data frame.
+        ValueError: integer input, another shape or device than the network's, or entries outside
+            of its domain.
 
     Cost: one forward and backward pass, then up to 72 forward passes in float64 for the ray.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
     """
-    require_frozen(frozen)
-    frozen.require_input(x)
+    given = require_inputs(frozen, x, domain)
     wide = frozen.in_float64()
-    start = x.detach().double()
+    start = given.double()
+    if not len(start):  # no gradient flows through nothing
+        none = start.new_zeros(0)
+        return ClosestAdversarial(given, none, none.bool(), start, none)
     logits, label, move = move_to_boundary(wide, start)
     with torch.no_grad():
         remaining = margins(wide(start + move), label)
         reach, flipped = _first_flip(wide, start, move, label)
     flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
-    flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), x) * move
+    flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), start) * move
     distance = (flipped_point - start).flatten(1).norm(dim=1)
     return ClosestAdversarial(
-        point=(start + move).to(x.dtype),
+        point=(start + move).to(given.dtype),
         remaining=remaining,
         flipped=flipped,
         flipped_point=flipped_point,

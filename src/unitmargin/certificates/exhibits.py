@@ -96,7 +96,7 @@ def make_exhibits(
     if not chosen:
         return ()
     inputs, labels = samples.batch(torch.tensor([index for index, _ in chosen]))
-    found = closest_adversarial(frozen, inputs)
+    found = closest_adversarial(frozen, inputs, domain="any")
     flipped = spread_over(found.flipped, inputs)
     adversarial = torch.where(flipped, found.flipped_point, found.point)
     wide = frozen.in_float64()
@@ -125,7 +125,7 @@ def closed_form_reach(frozen: FrozenNetwork, inputs: Inputs, radius: Values) -> 
 
     Cost: one backward and up to 72 float64 forward passes a sample.
     """
-    found = closest_adversarial(frozen, inputs)
+    found = closest_adversarial(frozen, inputs, domain="any")
     ratios = (found.flipped_distance / radius)[found.flipped & (radius > 0)]
     share = float(found.flipped.double().mean())
     median = float(ratios.quantile(0.5)) if len(ratios) else None

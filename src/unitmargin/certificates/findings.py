@@ -33,7 +33,8 @@ def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
     decided in float64. Without a flipped point of a certified sample it is not run.
     """
-    radius, found = certify(frozen, inputs).radius, closest_adversarial(frozen, inputs)
+    radius = certify(frozen, inputs, domain="any").radius
+    found = closest_adversarial(frozen, inputs, domain="any")
     worst, value = _smallest_ratio(found.flipped, found.flipped_distance, radius)
     if math.isinf(value):
         return not_run(CLOSED_FORM, "no certified sample had a point with another label on its ray")
@@ -57,7 +58,7 @@ def stored_finding(
     frozen: FrozenNetwork, inputs: Inputs, predicted: Labels, radius: Values
 ) -> Finding:
     """Certificates derived again agree with stored ones: same labels, radii within a few ulp."""
-    certificate = certify(frozen, inputs)
+    certificate = certify(frozen, inputs, domain="any")
     gap = (radius - certificate.radius).abs()
     relabelled = (predicted != certificate.label) & (certificate.radius > RADIUS_AGREEMENT)
     gap = torch.where(relabelled, torch.inf, gap)

@@ -189,7 +189,7 @@ def search_boundary(
         box=box,
         index=index,
         label=labels,
-        radius=certify(frozen, inputs).radius,
+        radius=certify(frozen, inputs, domain="any").radius,
         distance=distance,
         status=status,
         n_forward=found.n_forward,

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,13 @@ from unitmargin.checker.arithmetic import Arithmetic, arithmetic
 
 Array = NDArray[np.float64]
 
-FORMAT = "unitmargin-frozen-2"
+FORMAT = "unitmargin-frozen-3"
 
 WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 """Bytes of a stored number; other types are refused."""
+
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What entries that are none of a model may raise."""
 
 LARGEST = 2.0**40
 """Largest magnitude of a stored number: behind a larger bias no radius is worth checking."""
@@ -46,6 +50,7 @@ class Model(NamedTuple):
     """What a model file says: ``layers`` are (kind, configuration, tensors) in order."""
 
     in_shape: tuple[int, ...]
+    classes: list[str]
     layers: list[tuple[str, dict[str, Any], dict[str, Array]]]
     profiles: dict[str, Arithmetic]
     sha256: str
@@ -125,9 +130,33 @@ def read_model(path: Path) -> Model:
         definitions = json.loads(header["profiles"])
         profiles = {name: arithmetic(name, **entry) for name, entry in definitions.items()}
         in_shape = tuple(json.loads(header["in_shape"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        classes = json.loads(header["classes"])
+        if not (isinstance(classes, list) and all(type(name) is str for name in classes)):
+            raise ValueError(f"its classes must be names, got {classes}")
+        _require_domain(json.loads(header["domain"]))
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
-    return Model(in_shape, layers, profiles, file_sha256(path))
+    return Model(in_shape, classes, layers, profiles, file_sha256(path))
+
+
+def _require_domain(ends: Any) -> None:
+    """The interval of the entries of inputs: two finite numbers in order, or null for any."""
+    if ends is None:
+        return
+    if not (
+        isinstance(ends, list)
+        and len(ends) == 2
+        and all(type(end) in (int, float) and math.isfinite(end) for end in ends)
+        and float(ends[0]) < float(ends[1])
+    ):
+        raise ValueError(f"its domain must be two finite numbers, low < high, got {ends}")
 
 
 def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
@@ -135,8 +164,10 @@ def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
     if path.suffix == ".npy":
         try:
             values = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise CheckError(f"{path} is no .npy file: {error}") from None
+        if not isinstance(values, np.ndarray):
+            raise CheckError(f"{path} is no .npy file: it holds several arrays; pass one of them")
         if values.dtype not in (np.float16, np.float32, np.float64):
             raise CheckError(f"{path} must hold floating-point numbers, got {values.dtype}")
         inputs: Array = values.astype(np.float64)

@@ -1,6 +1,7 @@
 """The certificates: read, judged one by one, and written with what could be proved."""
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -12,20 +13,26 @@ import numpy as np
 from unitmargin.checker.network import Network, Proof
 from unitmargin.checker.reading import Array, CheckError, file_sha256, read_inputs, read_model
 
-HEADER = ["index", "label", "predicted", "runner_up", "margin", "radius"]
+HEADER = [
+    "index", "label", "label_name", "predicted", "predicted_name", "runner_up", "runner_up_name",
+    "margin", "radius",
+]  # fmt: skip
 
-FORMAT = "unitmargin-certificates-1"
+FORMAT = "unitmargin-certificates-2"
 
 BATCH = 250
 """Samples evaluated at once: the checker's memory."""
 
 
 class Certificate(NamedTuple):
-    """One row of certificates.csv: a claim about the input of that number."""
+    """One row of certificates.csv: a claim about the input of that number. ``names`` are those of
+    label, predicted class and runner-up."""
 
     row: int
+    label: int
     predicted: int
     runner_up: int
+    names: tuple[str, str, str]
     margin: float
     radius: float
 
@@ -62,6 +69,8 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
         file_sha256(inputs) != noted["inputs_sha256"]
     ):  # fmt: skip
         raise CheckError(f"{inputs} is not the file of inputs that {facts} names; certify again")
+    if noted["classes"] != network_file.classes:
+        raise CheckError(f"{facts} has other classes than {model}; certify again")
     values = read_inputs(inputs, network_file.in_shape)
     if any(row.row != position for position, row in enumerate(rows)) or len(values) < len(rows):
         raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
@@ -69,7 +78,12 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
     verdicts: list[Verdict] = []
     for start in range(0, len(rows), BATCH):
         some = rows[start : start + BATCH]
-        verdicts += _judge(network, some, values[start : start + len(some)])
+        wrong = [_wrong_name(row, network_file.classes) for row in some]
+        judged = _judge(network, some, values[start : start + len(some)])
+        verdicts += [
+            verdict._replace(reason=verdict.reason or name)
+            for name, verdict in zip(wrong, judged, strict=True)
+        ]
     return verdicts, network.profile.name
 
 
@@ -83,6 +97,17 @@ def _judge(network: Network, rows: list[Certificate], x: Array) -> list[Verdict]
         raise CheckError(f"the model does not fit its inputs: {error}") from None
     return [Verdict(row, float(proof.radius[i]), _reason(row, proof, i))
             for i, row in enumerate(rows)]  # fmt: skip
+
+
+def _wrong_name(row: Certificate, classes: list[str]) -> str:
+    """Which class has a name that is not the model's; empty if none has. A number that is no class
+    has no name."""
+    numbers = {"label": row.label, "predicted": row.predicted, "runner-up": row.runner_up}
+    for (what, number), name in zip(numbers.items(), row.names, strict=True):
+        true = classes[number] if 0 <= number < len(classes) else ""
+        if name != true:
+            return f"name {name!r} of {what} {number}, got {true!r}"
+    return ""
 
 
 def _reason(row: Certificate, proof: Proof, i: int) -> str:
@@ -109,14 +134,29 @@ def _reason(row: Certificate, proof: Proof, i: int) -> str:
 
 def write(verdicts: list[Verdict], path: Path) -> None:
     """A table with each claim, what was proved, the difference, and the verdict."""
-    lines = ["index,predicted,radius,provable,difference,verdict"]
-    for (index, predicted, _, _, radius), provable, reason in verdicts:
-        word = f'"{reason}"' if reason else ("confirmed" if radius else "no claim")
-        lines.append(f"{index},{predicted},{radius!r},{provable!r},{provable - radius!r},{word}")
+    lines = [
+        ["index", "predicted", "predicted_name", "radius", "provable", "difference", "verdict"]
+    ]
+    for row, provable, reason in verdicts:
+        word = reason or ("confirmed" if row.radius else "no claim")
+        numbers = map(repr, (row.radius, provable, provable - row.radius))
+        lines.append([str(row.row), str(row.predicted), row.names[1], *numbers, word])
     path = path.resolve()  # a link stays a link
     aside = path.with_name(f".{uuid4().hex}-{path.name}")  # no other process has this name
-    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    aside.replace(path)
+    try:
+        aside.write_text("".join(map(_line, lines)), encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _line(cells: list[str]) -> str:
+    """One row; a cell with a comma, a quote or any line end is quoted."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _read_rows(path: Path) -> list[Certificate]:
@@ -125,12 +165,21 @@ def _read_rows(path: Path) -> list[Certificate]:
             header, *lines = csv.reader(file)
         if header != HEADER or any(len(line) != len(HEADER) for line in lines):
             raise ValueError(f"its columns must be {', '.join(HEADER)}")
-        return [
-            Certificate(int(index), int(predicted), int(runner), float(margin), float(radius))
-            for index, _, predicted, runner, margin, radius in lines
-        ]
-    except ValueError as error:
+        return [_certificate(dict(zip(HEADER, line, strict=True))) for line in lines]
+    except (ValueError, csv.Error) as error:
         raise CheckError(f"{path} is no table of certificates: {error}; certify again") from None
+
+
+def _certificate(cells: dict[str, str]) -> Certificate:
+    return Certificate(
+        row=int(cells["index"]),
+        label=int(cells["label"]),
+        predicted=int(cells["predicted"]),
+        runner_up=int(cells["runner_up"]),
+        names=(cells["label_name"], cells["predicted_name"], cells["runner_up_name"]),
+        margin=float(cells["margin"]),
+        radius=float(cells["radius"]),
+    )
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
@@ -138,6 +187,9 @@ def _read_facts(path: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
-        return {key: facts[key] for key in ("profile", "samples", "model_sha256", "inputs_sha256")}
-    except (ValueError, KeyError, TypeError) as error:
+        if not isinstance(facts["profile"], str):
+            raise ValueError(f"its profile must be a name, got {facts['profile']!r}")
+        keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
+        return {key: facts[key] for key in keys}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None

@@ -13,6 +13,7 @@ from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples, as_samples
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.files import as_path
 
 __all__ = [
     "DATASETS", "DataError", "Dataset", "Samples", "as_samples", "augment", "load_dataset",
@@ -45,6 +46,7 @@ def load_dataset(
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
 
     Raises:
+        TypeError: a path or limit of another kind.
         ValueError: an unknown name, a path that is missing or not wanted, or limit < 1.
         DataError: a file that cannot be used.
 
@@ -53,7 +55,8 @@ def load_dataset(
         torch.Size([100, 1, 8, 8])
     """
     load = choose("name", name, DATASETS)
-    file = None if path is None else Path(path).expanduser()
+    file = None if path is None else as_path("path", path).expanduser()
+    folder = None if cache is None else as_path("cache", cache)
     if name in MADE and file is not None:
         raise ValueError(
             f"path must be left out for data set {name!r}, which needs no file, got {file}; "
@@ -61,5 +64,5 @@ def load_dataset(
         )
     if name in ("images", "npz") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
-    dataset = load() if name in MADE else load(file, cache)
+    dataset = load() if name in MADE else load(file, folder)
     return dataset if limit is None else dataset.take(limit)

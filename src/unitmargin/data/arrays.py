@@ -64,6 +64,11 @@ def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
     try:
         train, test = (_samples(arrays, split) for split in SPLITS)
         n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
+        if "classes" not in arrays and n_classes > len(train) + len(test):
+            raise ValueError(
+                f"y_train and y_test must count classes from 0, got {n_classes - 1} among "
+                f"{len(train) + len(test)} samples; count from 0, or name all in an array `classes`"
+            )
         names = arrays["classes"].ravel() if "classes" in arrays else range(n_classes)
         return Dataset(name, train, test, tuple(map(str, names)))
     except ValueError as fault:
@@ -90,7 +95,8 @@ def _samples(arrays: Arrays, split: str) -> Samples:
             f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
         )
     dtype, scale = (np.uint8, 255.0) if is_bytes else (np.float32, 1.0)
-    stored = torch.from_numpy(np.ascontiguousarray(inputs, dtype))
+    with np.errstate(over="ignore"):  # infinities are refused below
+        stored = torch.from_numpy(np.ascontiguousarray(inputs, dtype))
     numbers = torch.from_numpy(np.ascontiguousarray(labels, np.int64))
     try:
         return Samples(stored, numbers, scale)

@@ -10,8 +10,25 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from unitmargin.foundation.numbers import (
+    FLOATING,
+    Numbers,
+    as_labels,
+    as_tensor,
+    require_whole,
+    shown,
+)
+
 ORDER_SEED = 20230207
 """Any fixed number serves; another one would change every run made with a ``limit``."""
+
+UNIT = (0.0, 1.0)
+"""Where the numbers of scaled images lie, and so those of any data that lie there."""
+
+ROOM = 1.0
+"""By how many widths of their range a domain is wider than the inputs on each side. Test samples
+reach beyond training samples, but not by the whole range: what does is in other units, such as
+bytes where the training had pixels in [0, 1] around their mean."""
 
 Batch = tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]
 
@@ -24,10 +41,12 @@ class Samples:
     [0, 1], which are the units of every radius. With ``upsample=r`` each pixel of a batch is
     repeated r times in each direction: distances between images are then r times as long.
 
-    Shapes: inputs are uint8 or float32 ``(n, *shape)``, labels int64 ``(n,)``, on one device.
+    Shapes: inputs are uint8 or float32 ``(n, *shape)``, labels int64 ``(n,)``, on one device; NumPy
+    arrays and data frames become tensors.
     Guarantee: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
 
     Raises:
+        TypeError: what is no tensor, array or data frame of numbers.
         ValueError: anything else.
 
     Example:
@@ -44,16 +63,24 @@ class Samples:
     upsample: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("inputs", "labels"):
+            object.__setattr__(self, name, as_tensor(name, getattr(self, name)))
         _require_inputs(self.inputs)
         _require_labels(self.labels, self.inputs)
+        if not isinstance(self.scale, int | float) or isinstance(self.scale, bool):
+            raise TypeError(
+                f"scale must be a number, got {shown(self.scale)}; leave it out for inputs that "
+                "are already scaled"
+            )
+        require_whole("upsample", self.upsample, 1, "leave it out")
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise ValueError(
                 f"scale must be finite and > 0, got {self.scale}; "
                 "use 255.0 for the bytes of an image and 1.0 for values that are already scaled"
             )
-        if self.upsample < 1 or (self.upsample > 1 and self.inputs.ndim != 4):
+        if self.upsample > 1 and self.inputs.ndim != 4:
             raise ValueError(
-                f"upsample must be at least 1, and 1 for inputs that are no images, got "
+                f"upsample must be 1 for inputs that are no images, got "
                 f"{self.upsample} and inputs of shape {tuple(self.inputs.shape)}; leave it out"
             )
 
@@ -77,6 +104,28 @@ class Samples:
         for tensor in (self.inputs, self.labels):
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Interval in which the entries of inputs like these lie, in the units of a batch.
+
+        [0, 1] where all inputs lie in it; else what bytes can hold; else the range of the inputs
+        and ``ROOM`` of its widths on each side, or their magnitude where they are all the same.
+        """
+        ends = torch.stack(self.inputs.aminmax()).cpu()
+        low, high = self._scaled(ends)
+        if low >= UNIT[0] and high <= UNIT[1]:
+            return UNIT
+        if self.inputs.dtype == torch.uint8:
+            return self._scaled(torch.tensor([0, 255]))
+        room = ROOM * (high - low or abs(high))
+        return low - room, high + room
+
+    def _scaled(self, ends: Tensor) -> tuple[float, float]:
+        """Extremes divided by the scale, as a batch divides and as float64 does."""
+        single = ends.float() / torch.tensor(self.scale, dtype=torch.float32)
+        both = torch.cat((single.double(), ends.double() / self.scale))
+        return float(both.min()), float(both.max())
 
     def batch(self, index: Tensor | slice) -> Batch:
         """The chosen inputs divided by the scale, in float32, and their labels.
@@ -112,10 +161,10 @@ class Samples:
         images that come in folders are sorted by class.
 
         Raises:
+            TypeError: no whole number.
             ValueError: limit < 1.
         """
-        if limit < 1:
-            raise ValueError(f"limit must be >= 1, got {limit}; leave it out to use every sample")
+        require_whole("limit", limit, 1, "leave it out to use every sample")
         order = np.random.RandomState(ORDER_SEED).permutation(len(self))[:limit]
         index = torch.from_numpy(order).to(self.inputs.device)
         return replace(self, inputs=self.inputs[index], labels=self.labels[index])
@@ -181,13 +230,14 @@ class Dataset:
         return replace(self, train=self.train.take(limit), test=self.test.take(limit))
 
 
-def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
-    """Samples as they are, or made of a pair (inputs, labels) of tensors.
+def as_samples(data: Samples | tuple[Numbers, Numbers], what: str = "data") -> Samples:
+    """Samples as they are, or made of a pair (inputs, labels) of tensors, arrays or data frames.
 
     In a pair the inputs are of any floating dtype and are rounded to float32, the labels are of
-    any integer dtype; the scale is 1.
+    any integer dtype; the scale is 1. ``what`` is the name of the data in messages.
 
     Raises:
+        TypeError: no pair, and what is no tensor, array or data frame of numbers.
         ValueError: other dtypes, and what :class:`Samples` refuses.
 
     Example:
@@ -196,29 +246,35 @@ def as_samples(data: Samples | tuple[Tensor, Tensor]) -> Samples:
     """
     if isinstance(data, Samples):
         return data
-    inputs, labels = data
-    if not inputs.is_floating_point():
-        raise ValueError(
-            f"data must hold inputs of a floating dtype, got {inputs.dtype}; "
-            "for bytes write Samples(inputs, labels, scale=255.0)"
+    if not isinstance(data, tuple) or len(data) != 2:
+        got = f"{len(data)} values" if isinstance(data, tuple) else type(data).__name__
+        raise TypeError(
+            f"{what} must be Samples or a pair (inputs, labels), got {got}; pass all inputs and "
+            "labels of one split, without batches"
         )
-    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+    inputs = as_tensor(f"inputs of {what}", data[0])
+    labels = as_labels(f"labels of {what}", data[1])
+    if inputs.dtype not in FLOATING:
         raise ValueError(
-            f"data must hold labels of an integer dtype, got {labels.dtype}; "
-            "pass the number of the class of every sample, such as labels.long()"
+            f"inputs of {what} must be of a floating dtype, got {inputs.dtype}; for bytes write "
+            "Samples(inputs, labels, scale=255.0)"
         )
-    return Samples(inputs.to(torch.float32), labels.to(torch.int64))
+    try:
+        return Samples(inputs.to(torch.float32), labels)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def _require_inputs(inputs: Tensor) -> None:
     if inputs.dtype not in (torch.uint8, torch.float32):
         raise ValueError(
-            f"inputs must be uint8 or float32, got {inputs.dtype}; convert with inputs.float()"
+            f"inputs must be uint8 or float32, got {inputs.dtype}; convert them to float32"
         )
     if inputs.ndim < 2 or inputs.numel() == 0:
+        step = "add the batch axis: inputs[None]" if inputs.numel() else "pass a sample at least"
         raise ValueError(
             f"inputs must have shape (n, *shape) and hold at least one number, got "
-            f"{tuple(inputs.shape)}; add the batch dimension with inputs[None]"
+            f"{tuple(inputs.shape)}; {step}"
         )
     if inputs.dtype == torch.float32 and not bool(inputs.isfinite().all()):
         first = int((~inputs.flatten(1).isfinite().all(1)).nonzero()[0])

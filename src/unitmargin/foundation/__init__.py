@@ -1,3 +1,6 @@
-"""What every other room stands on: choosing by name, judged options, files that appear whole."""
+"""What every other room stands on: choosing by name, judged options and numbers, whole files, and
+what is said of a failure."""
 
-__all__ = ["choice", "files", "options", "tables", "tensors"]
+__all__ = [
+    "choice", "failures", "files", "numbers", "options", "statuses", "tables", "tensors",
+]  # fmt: skip

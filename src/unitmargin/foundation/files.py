@@ -1,13 +1,20 @@
 """Files that appear whole or not at all, JSON without numbers that JSON does not have, hashes."""
 
+import errno
 import hashlib
 import json
 import math
+import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+ABANDONED = 24 * 60 * 60
+"""Seconds without a change after which a file aside is one that a killed process left: writers of
+minutes are far below it, clocks that differ are none, since the file system dates both files."""
 
 
 @contextmanager
@@ -15,21 +22,51 @@ def write_aside(path: Path) -> Iterator[Path]:
     """A file beside ``path`` to be written, which takes its place when the block ends.
 
     Guarantee: ``path`` is absent, old or whole, whatever happens to the process. No two processes
-    share the file beside it, which is removed if the block fails. A link stays a link, and the
-    permissions are those of any file that the user makes.
+    share the file beside it, which is removed if the block fails; what killed processes left beside
+    ``path`` is removed a day later. A link stays a link, and the permissions are those of any file
+    that the user makes.
+
+    Raises:
+        OSError: what the system refuses; it names ``path``, not the file beside it.
     """
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{uuid4().hex}-{path.name}")
+    target = _followed(path)
+    aside = target.with_name(f".{uuid4().hex}-{target.name}")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         aside.touch()
-        permissions = aside.stat().st_mode
+        made = aside.stat()
         aside.unlink()
+        _remove_abandoned(target, made.st_mtime)
         yield aside
-        aside.chmod(permissions)  # some writers keep their files private
-        aside.replace(path)
+        aside.chmod(made.st_mode)  # some writers keep their files private
+        aside.replace(target)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(aside)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads."""
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
+
+
+def _remove_abandoned(target: Path, now: float) -> None:
+    """Remove what killed processes left beside a file.
+
+    Of a process that still writes to what is removed here, the writing fails: no file is spoiled.
+    """
+    left = re.compile(r"\.[0-9a-f]{32}-" + re.escape(target.name))
+    for file in target.parent.iterdir():
+        with suppress(OSError):  # another process may have removed it
+            if left.fullmatch(file.name) and file.lstat().st_mtime < now - ABANDONED:
+                file.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -51,14 +88,19 @@ def read_json(path: Path) -> Any:
     """Read what :func:`write_json` wrote.
 
     Raises:
-        ValueError: no JSON, a number that is not finite, or a key that occurs twice.
+        ValueError: no JSON, a number that is not finite, a key that occurs twice, or too deep a
+            nesting.
     """
     return parse_json(path.read_text(encoding="utf-8"))
 
 
 def parse_json(text: str) -> Any:
     """The content of strict JSON; see :func:`read_json`."""
-    return json.loads(text, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_unique)
+    hooks: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
+    try:
+        return json.loads(text, object_pairs_hook=_unique, **hooks)
+    except RecursionError:
+        raise ValueError("its lists and objects must not be nested so deeply") from None
 
 
 def _finite(text: str) -> float:
@@ -72,6 +114,35 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) != len(pairs):
         raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
     return table
+
+
+def as_path(what: str, value: object) -> Path:
+    """A path of any kind as a ``Path``.
+
+    Raises:
+        TypeError: neither a path nor a str.
+        ValueError: a null character, which no file has in its name.
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise TypeError(
+            f"{what} must be a path, got {type(value).__name__}; pass a str or a pathlib.Path"
+        )
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{what} must hold no null character, got {str(value)!r}; leave it out")
+    return Path(value)
+
+
+def require_path(what: str, value: object) -> Path:
+    """The path of a file that need not exist.
+
+    Raises:
+        TypeError: neither a path nor a str.
+        ValueError: a folder.
+    """
+    path = as_path(what, value)
+    if path.is_dir():
+        raise ValueError(f"{what} must be a file, got the folder {path}; add the file's name")
+    return path
 
 
 def file_sha256(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,21 @@ from pydantic import TypeAdapter, ValidationError
 from unitmargin.foundation.files import write_text
 from unitmargin.foundation.options import broken_rule
 
+WIDEST = 2**63 - 1
+"""Largest whole number of a table: columns become tensors."""
+
 
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns of one length as a comma-separated table; floats keep all their digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_text(path, text.getvalue())
+    rows = (columns, *zip(*columns.values(), strict=True))
+    write_text(path, "".join(map(_line, rows)))
+
+
+def _line(cells: Iterable[Any]) -> str:
+    """One row; a cell that holds any kind of line end is quoted, as the writer does by its own."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -34,7 +41,10 @@ def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
             line and column.
     """
     with path.open(encoding="utf-8", newline="") as file:
-        header, *lines = [*csv.reader(file)] or [[]]
+        try:
+            header, *lines = [*csv.reader(file)] or [[]]
+        except csv.Error as error:
+            raise ValueError(f"it must be a table of comma-separated cells, got {error}") from None
     if header != list(kinds):
         raise ValueError(f"columns must be {', '.join(kinds)}, got {', '.join(header) or 'none'}")
     for number, cells in enumerate(lines, start=2):
@@ -45,8 +55,16 @@ def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
         try:
             cells = [line[place] for line in lines]
             columns[name] = TypeAdapter(list[kind]).validate_python(cells)  # type: ignore[valid-type]
+            _require_width(name, columns[name])
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             number = int(first["loc"][0]) + 2
             raise ValueError(f"{name} in line {number} {broken_rule(first)}") from None
     return columns
+
+
+def _require_width(name: str, cells: list[Any]) -> None:
+    """Raise unless all whole numbers fit where tensors keep them."""
+    for number, cell in enumerate(cells, start=2):
+        if isinstance(cell, int) and abs(cell) > WIDEST:
+            raise ValueError(f"{name} in line {number} must fit into 64 bits, got {cell}")

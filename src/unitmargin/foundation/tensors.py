@@ -1,5 +1,8 @@
 """Tensors and text in one safetensors file."""
 
+import errno
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,16 +13,47 @@ from torch import Tensor
 
 from unitmargin.foundation.files import write_aside
 
+SYSTEM_CODE = re.compile(r"(?:os error |code: )(\d+)")
+"""Where the writer's message has the error number of the system."""
+
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
-    """Write tensors and a header of words; see :func:`write_aside`."""
+    """Write tensors and a header of words; see :func:`write_aside`.
+
+    Raises:
+        OSError: a full disk, and whatever else the system refuses.
+    """
     # Copies: tensors may share memory, which the format does not know.
     whole = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
     with write_aside(path) as aside:
-        save_file(whole, str(aside), metadata=dict(header) or None)
+        try:
+            save_file(whole, str(aside), metadata=dict(header) or None)
+        except SafetensorError as error:
+            raise _refusal(error, aside) from None
+
+
+def _refusal(error: SafetensorError, file: Path) -> OSError:
+    """What the system refused, which the writer gives as text."""
+    code = SYSTEM_CODE.search(str(error))
+    if code is None:
+        return OSError(errno.EIO, str(error), str(file))
+    return OSError(int(code[1]), os.strerror(int(code[1])), str(file))
+
+
+def read_header(path: Path) -> dict[str, str]:
+    """The header of words of a safetensors file, without its tensors.
+
+    Raises:
+        ValueError: a damaged file.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or truncated ({error})") from None
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

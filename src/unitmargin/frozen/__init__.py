@@ -8,11 +8,11 @@ from unitmargin.frozen.combination import ConvexCombination
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.deployed import FrozenNetwork, require_frozen
-from unitmargin.frozen.files import FROZEN_LAYERS, ModelFileError, load, save
+from unitmargin.frozen.files import FROZEN_LAYERS, ModelFileError, class_names, load, save
 from unitmargin.frozen.network import FixedNetwork
 
 __all__ = [
     "FROZEN_LAYERS", "CircularConvolution", "ConvexCombination", "Dense", "FixedNetwork",
-    "FrozenNetwork", "ModelFileError", "combination", "convolution", "dense", "load", "profiles",
-    "require_frozen", "rounding", "save",
+    "FrozenNetwork", "ModelFileError", "class_names", "combination", "convolution", "dense", "load",
+    "profiles", "require_frozen", "rounding", "save",
 ]  # fmt: skip

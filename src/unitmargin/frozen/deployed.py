@@ -1,5 +1,6 @@
 """The deployed network: a plain network, its names and facts, and the proof of its certificates."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.foundation.choice import choose, require_kind
+from unitmargin.foundation.numbers import (
+    require_floating,
+    require_interval,
+    require_shape,
+    shown,
+)
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
@@ -23,10 +30,12 @@ class FrozenNetwork(Network):
     of ``layers`` is the head, a :class:`Dense` layer with one row a class. ``in_shape`` is the
     shape of one input, in the units in which every radius is stated. ``facts`` are what was
     measured at freezing; ``facts["head"]`` names the promise of the head, UPD if left out.
+    ``domain`` is the interval of the entries of inputs that the network was made for, None for any.
 
     Raises:
-        ValueError: no :class:`Dense` head, a promise of the head that is not known, or another
-            number of class names than classes.
+        TypeError: a shape, class names or a domain of another kind.
+        ValueError: no :class:`Dense` head, a promise of the head that is not known, another
+            number of class names than classes, or a domain that is no finite interval.
     """
 
     def __init__(
@@ -35,14 +44,17 @@ class FrozenNetwork(Network):
         in_shape: Sequence[int],
         classes: Sequence[str] = (),
         facts: Mapping[str, Any] | None = None,
+        domain: Sequence[float | int] | None = None,
     ) -> None:
         super().__init__()
         self.facts = dict(facts or {})
         name = self.facts.get("head", UPD.name)
         promise = choose("promise of the head", name, HEAD_PROMISES)
-        self.network = FixedNetwork(layers, in_shape, promise)
+        self.network = FixedNetwork(layers, require_shape("in_shape", in_shape), promise)
         self.in_shape = self.network.in_shape
         self.n_classes = self.network.head.size[0]
+        self.domain = None if domain is None else _require_domain(domain)
+        _require_names(classes)
         self.classes = tuple(classes) or tuple(str(index) for index in range(self.n_classes))
         if len(self.classes) != self.n_classes:
             raise ValueError(
@@ -89,16 +101,37 @@ class FrozenNetwork(Network):
         return self.network.logits(normalised)
 
     def require_input(self, x: Tensor) -> None:
-        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape."""
-        if not x.is_floating_point():
-            raise ValueError(
-                f"x must be floating point, got {x.dtype}; convert it and scale it to the units "
-                "the network was trained in"
-            )
+        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
+        network is."""
+        require_floating("x", x, "convert it and scale it to the units the network was trained in")
         if tuple(x.shape[1:]) != self.in_shape:
+            single = tuple(x.shape) == self.in_shape
             raise ValueError(
                 f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
-                f"{tuple(x.shape)}; add the batch axis or resize the inputs"
+                f"{tuple(x.shape)}; {'add the batch axis: x[None]' if single else 'resize it'}"
+            )
+        if x.device != self.network.device:
+            raise ValueError(
+                f"x must be on {self.network.device}, where the network is, got {x.device}; move "
+                "one of them"
+            )
+
+    def require_domain(self, x: Tensor, first: int = 0) -> None:
+        """Raise unless all finite entries of ``x`` lie in the domain; ``first`` is the number of
+        its first sample in the message."""
+        if self.domain is None:
+            return
+        # Compared in the type of x: whoever rounds inputs of the domain to it stays inside.
+        low, high = torch.tensor(self.domain, dtype=torch.float64).to(x.device, x.dtype)
+        outside = (((x < low) | (x > high)) & x.isfinite()).flatten(1).any(1)
+        if bool(outside.any()):
+            worst = int(outside.nonzero()[0])
+            entries = x[x.isfinite()]
+            raise ValueError(
+                f"x must lie in {list(self.domain)}, the domain of the network, got entries from "
+                f"{float(entries.min())} to {float(entries.max())}, the first outside in sample "
+                f"{first + worst}; scale the inputs as those the network was trained on, or pass "
+                "domain='any'"
             )
 
     def pair_constants(self) -> Float[Tensor, "classes classes"]:
@@ -144,3 +177,20 @@ def require_frozen(network: object) -> None:
     require_kind(
         "frozen", network, FrozenNetwork, "call unitmargin.freeze(model), or unitmargin.load(path)"
     )
+
+
+def _require_domain(value: object) -> tuple[float, float]:
+    step = "leave it out to take inputs of any size"
+    low, high = require_interval("domain", value, step)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"domain must be two finite numbers, got ({low}, {high}); {step}")
+    return low, high
+
+
+def _require_names(classes: object) -> None:
+    """Raise a TypeError unless they are several words: of one word every letter would be a name."""
+    words = isinstance(classes, Sequence) and not isinstance(classes, str | bytes)
+    if not words or not all(isinstance(name, str) for name in classes):  # type: ignore[attr-defined]
+        raise TypeError(
+            f"classes must be a list of names, got {shown(classes)}; pass one str a class"
+        )

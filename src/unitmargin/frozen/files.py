@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.foundation.files import require_path
+from unitmargin.foundation.tensors import read_header, read_tensors, write_tensors
 from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
@@ -24,9 +25,9 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
-FORMAT = "unitmargin-frozen-2"
+FORMAT = "unitmargin-frozen-3"
 
-HEADER = {"format", "layers", "in_shape", "classes", "facts", "profiles", "sha256"}
+HEADER = {"format", "layers", "in_shape", "domain", "classes", "facts", "profiles", "sha256"}
 """Entries of the header: all of them, and no other."""
 
 DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
@@ -61,15 +62,17 @@ class ModelFileError(ValueError):
 def save(frozen: FrozenNetwork, path: str | Path) -> None:
     """Write a frozen network to one safetensors file; the file appears whole or not at all.
 
-    The header holds the layers' configurations, the input shape, the class names, the facts
-    recorded at freezing, the execution profiles, as JSON, and the hash of it all. See :func:`load`.
+    The header holds the layers' configurations, the input shape and domain, the class names, the
+    facts recorded at freezing, the execution profiles, as JSON, and the hash of it all. See
+    :func:`load`.
 
     Raises:
-        TypeError: a model that is not frozen.
-        ValueError: what :func:`load` would refuse: a number that is not finite, a layer of an
-            unknown kind; nothing is written.
+        TypeError: a model that is not frozen, or no path.
+        ValueError: a folder, or what :func:`load` would refuse: a number that is not finite, a
+            layer of an unknown kind; nothing is written.
     """
     require_frozen(frozen)
+    file = require_path("path", path)
     tensors: dict[str, Tensor] = {}
     layers = []
     for index, layer in enumerate([*frozen.features(), frozen.head]):
@@ -79,6 +82,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "format": FORMAT,
         "layers": json.dumps(layers),
         "in_shape": json.dumps(list(frozen.in_shape)),
+        "domain": json.dumps(frozen.domain),
         "classes": json.dumps(list(frozen.classes)),
         "facts": json.dumps(frozen.facts),
         "profiles": _profiles(),
@@ -89,7 +93,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         _rebuild(header, tensors)
     except UNFIT as error:
         raise ValueError(f"frozen must be what load takes, but {error}; mend it first") from None
-    write_tensors(Path(path), tensors, header)
+    write_tensors(file, tensors, header)
 
 
 def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
@@ -114,6 +118,8 @@ def load(path: str | Path) -> FrozenNetwork:
     """Read a frozen network; every certificate constant is proved again from its weights.
 
     Raises:
+        TypeError: no path.
+        ValueError: a folder.
         FileNotFoundError: no such file.
         ModelFileError: damaged or truncated, another format, a hash that is not that of the
             content, other profiles than this version's, an unknown layer, missing or surplus
@@ -125,7 +131,7 @@ def load(path: str | Path) -> FrozenNetwork:
     Example:
         >>> frozen = load("runs/digits/model.safetensors")  # doctest: +SKIP
     """
-    path = Path(path)
+    path = require_path("path", path)
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}; run `unitmargin freeze` first")
     try:
@@ -142,6 +148,25 @@ def load(path: str | Path) -> FrozenNetwork:
         return _rebuild(header, tensors)
     except UNFIT as error:
         raise ModelFileError(f"{path} is inconsistent: {error}; freeze it again") from None
+
+
+def class_names(path: Path) -> tuple[str, ...]:
+    """The names of the classes in a model file; nothing else of it is read or judged.
+
+    Raises:
+        ModelFileError: a damaged file, or no names in it.
+    """
+    try:
+        return tuple(_names(read_header(path).get("classes", "")))
+    except ValueError as error:
+        raise ModelFileError(f"{path} has no class names: {error}; freeze it again") from None
+
+
+def _names(text: str) -> list[str]:
+    classes = json.loads(text)
+    if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
+        raise ValueError(f"classes must be a list of names, got {classes}")
+    return classes
 
 
 def _profiles() -> str:
@@ -176,14 +201,13 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
         layers.append(_layer(specification, take_prefixed(surplus, f"{index}.")))
     if surplus:
         raise ValueError(f"surplus tensors {sorted(surplus)}")
-    in_shape, classes = json.loads(header["in_shape"]), json.loads(header["classes"])
+    in_shape, classes = json.loads(header["in_shape"]), _names(header["classes"])
     if not (isinstance(in_shape, list) and all(type(n) is int and n > 0 for n in in_shape)):
         raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")
     if math.prod(in_shape) > LARGEST_INPUT:
         raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {in_shape}")
-    if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
-        raise ValueError(f"classes must be a list of names, got {classes}")
-    frozen = FrozenNetwork(layers, tuple(in_shape), classes, json.loads(header["facts"]))
+    facts, domain = json.loads(header["facts"]), json.loads(header["domain"])
+    frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain)
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
     # Raises where shapes do not fit; half precision has no Fourier transform of every length.

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.models.classifier import Classifier
 from unitmargin.models.description import describe_network
 from unitmargin.models.freezing import fixed_network, freeze
@@ -41,14 +42,16 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
     """Build a registered model; ``options`` are its keyword arguments.
 
     Raises:
+        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers.
         ValueError: unknown name or option, or a value the model refuses.
 
     Example:
         >>> build_model("dense_ugnn", in_shape=(2,), n_classes=2, hidden=(2, 2)).n_classes
         2
     """
-    kind = choose("model", name, MODELS)
+    kind, shape = choose("model", name, MODELS), require_shape("in_shape", in_shape)
+    classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
     try:
-        return kind(in_shape=tuple(in_shape), n_classes=n_classes, **options)
+        return kind(in_shape=shape, n_classes=classes, **options)
     except TypeError as error:
         raise ValueError(f"model {name} does not take these options: {error}") from None

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, Network
@@ -33,9 +34,14 @@ class Classifier(Network):
             features allow.
         normalize: input normalisation; default: none.
 
+    ``domain`` is the interval of the entries of the inputs it was trained on, until then any.
+
     Raises:
+        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers.
         ValueError: an unknown name, a shape that the model does not take, a growing width.
     """
+
+    domain: Tensor
 
     def __init__(
         self,
@@ -47,11 +53,14 @@ class Classifier(Network):
         normalize: Normalize | None,
     ) -> None:
         super().__init__()
-        self.in_shape, self.n_classes = tuple(in_shape), n_classes
+        self.in_shape = tuple(in_shape)
+        self.n_classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
         channels = in_shape[0]
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
-        self.head = choose("head", head, HEADS)(width, n_classes)
+        self.head = choose("head", head, HEADS)(width, self.n_classes)
+        anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
+        self.register_buffer("domain", anywhere)
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         return self.normalize(x)
@@ -111,12 +120,7 @@ def conv_layers(
 
 def input_length(in_shape: Sequence[int]) -> int:
     """How many numbers an input has; raises unless there is one at least."""
-    if not in_shape or min(in_shape) < 1:
-        raise ValueError(
-            f"in_shape must hold positive lengths, got {tuple(in_shape)}; give the shape of one "
-            "input without the batch axis"
-        )
-    return math.prod(in_shape)
+    return math.prod(require_shape("in_shape", in_shape))
 
 
 def image_shape(in_shape: Sequence[int], factor: int = 1) -> tuple[int, int, int]:

@@ -1,12 +1,14 @@
 """Freeze a trained classifier: a plain network with measured deviations."""
 
 import copy
+import math
 from collections.abc import Sequence
 
 import torch
 
 from unitmargin.auditing.audit import audit
 from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.promises import GNP
 from unitmargin.models.classifier import Classifier
@@ -26,7 +28,10 @@ def fixed_network(model: Classifier) -> FixedNetwork:
 
 
 def freeze(
-    model: Classifier, dtype: torch.dtype = torch.float32, classes: Sequence[str] = ()
+    model: Classifier,
+    dtype: torch.dtype = torch.float32,
+    classes: Sequence[str] = (),
+    domain: Sequence[float | int] | None = None,
 ) -> FrozenNetwork:
     r"""Turn a trained classifier into a plain network: no parametrisation, no inner iteration.
 
@@ -38,6 +43,8 @@ def freeze(
         model: left untouched, mode and device included.
         dtype: float32 or float64.
         classes: names, one a class; default: the class numbers.
+        domain: lowest and highest entry of an input, outside of which :func:`certify` refuses;
+            default: that of the samples the model was trained on, any for an untrained one.
 
     Guarantee: in float32, singular values of every layer in 1 +- 3e-7 and the deviation of the head
     from its promise (pair distances, for UPD) at most 3e-7.
@@ -57,10 +64,14 @@ def freeze(
         "model", model, Classifier, "pass the model that was trained; what is frozen stays as it is"
     )
     if dtype not in DTYPES.values():
-        raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}; pass one")
+        raise ValueError(
+            f"dtype must be torch.float32 or torch.float64, got {shown(dtype)}; pass one"
+        )
     layers = [layer.freeze() for _, layer in model.named_layers()]
     facts = {"head": model.head_promise.name}
-    frozen = FrozenNetwork([*layers, model.head.freeze()], model.in_shape, classes, facts)
+    domain = _trained_domain(model) if domain is None else domain
+    network = [*layers, model.head.freeze()]
+    frozen = FrozenNetwork(network, model.in_shape, classes, facts, domain)
     frozen = copy.deepcopy(frozen).to(dtype)  # layers hand out their own parameters
     figures = audit(frozen)
     frozen.facts |= {
@@ -70,3 +81,8 @@ def freeze(
         "layers": [[row.kind, row.smallest, row.largest] for row in figures.layers],
     }
     return frozen
+
+
+def _trained_domain(model: Classifier) -> tuple[float, float] | None:
+    low, high = (float(end) for end in model.domain)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None

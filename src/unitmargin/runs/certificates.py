@@ -1,8 +1,9 @@
 """The files certificates.csv, certificates.json and inputs.safetensors, which certify writes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from unitmargin.foundation.files import file_sha256, read_json, require_hash, wr
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.foundation.tensors import write_tensors
+from unitmargin.frozen import class_names
 from unitmargin.frozen.profiles import PROFILES
 
 Predicted = Annotated[int, Field(ge=-1)]
@@ -27,16 +29,24 @@ TENSORS = {
     "margin": Length,
     "radius": Length,
 }
-"""Columns behind the index, which counts the rows."""
+"""Columns of numbers behind the index, which counts the rows."""
+
+NAMED = ("label", "predicted", "runner_up")
+"""Columns of class numbers; behind each stands one of names, empty where there is no class."""
+
+COLUMNS: dict[str, Any] = {"index": NonNegativeInt}
+for column, kind in TENSORS.items():
+    COLUMNS |= {column: kind} | ({f"{column}_name": str} if column in NAMED else {})
 
 
 class Facts(Options):
     """What the certificates are of: certificates.json."""
 
-    format: Literal["unitmargin-certificates-1"] = "unitmargin-certificates-1"
+    format: Literal["unitmargin-certificates-2"] = "unitmargin-certificates-2"
     profile: Annotated[str, among("profile", PROFILES)]
     samples: PositiveInt
     units: str = "l2 distance in the units of the inputs"
+    classes: list[str]
     model_sha256: str
     inputs_sha256: str | None
 
@@ -85,16 +95,25 @@ def write_certificates(
     """Write certificates.csv, beside it what they are of, and the inputs' file.
 
     ``certified`` are the tensors exactly as they entered the network; without them an inputs' file
-    is removed, since it may belong to other certificates.
+    is removed, since it may belong to other certificates. Classes have the names of the model file.
+
+    Raises:
+        ValueError: a class that the model does not have, or a file that is no model.
     """
-    columns = {name: getattr(certificates, name).tolist() for name in TENSORS}
-    write_table(table, {"index": range(len(certificates)), **columns})
+    classes = class_names(model)
+    columns: dict[str, Any] = {"index": range(len(certificates))}
+    for name in TENSORS:
+        columns[name] = getattr(certificates, name).tolist()
+        if name in NAMED:
+            columns[f"{name}_name"] = _names(name, columns[name], classes)
+    write_table(table, columns)
     inputs.unlink(missing_ok=True)
     if certified is not None:
         write_tensors(inputs, {"inputs": certified}, {})
     facts = Facts(
         profile=certificates.profile,
         samples=len(certificates),
+        classes=list(classes),
         model_sha256=file_sha256(model),
         inputs_sha256=None if certified is None else file_sha256(inputs),
     )
@@ -113,8 +132,28 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
     require_hash("model_sha256", facts.model_sha256, model)
     if facts.inputs_sha256 is not None and inputs.is_file():
         require_hash("inputs_sha256", facts.inputs_sha256, inputs)
-    columns = read_table(table, {"index": NonNegativeInt, **TENSORS})
+    classes = class_names(model)
+    if facts.classes != list(classes):
+        raise ValueError(
+            f"classes must be {list(classes)}, those of the model, got {facts.classes}"
+        )
+    columns = read_table(table, COLUMNS)
     if columns.pop("index") != list(range(facts.samples)):
         raise ValueError(f"rows must be numbered from 0 to {facts.samples - 1}, got other ones")
-    tensors = {name: torch.from_numpy(np.array(column)) for name, column in columns.items()}
+    for name in NAMED:
+        names = _names(name, columns[name], classes), columns[f"{name}_name"]
+        for row, (true, found) in enumerate(zip(*names, strict=True)):
+            if found != true:
+                raise ValueError(f"{name}_name in line {row + 2} must be {true!r}, got {found!r}")
+    tensors = {name: torch.from_numpy(np.array(columns[name])) for name in TENSORS}
     return Certificates(**tensors, profile=facts.profile)
+
+
+def _names(column: str, numbers: Sequence[int], classes: Sequence[str]) -> list[str]:
+    """The names of classes, "" for -1, which is none."""
+    if max(numbers, default=0) >= len(classes):
+        raise ValueError(
+            f"{column} must be below {len(classes)}, the number of classes of the model, got "
+            f"{max(numbers)} in sample {numbers.index(max(numbers))}"
+        )
+    return [classes[number] if number >= 0 else "" for number in numbers]

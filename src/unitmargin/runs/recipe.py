@@ -155,7 +155,7 @@ def read_recipe(path: str | Path) -> Recipe:
         raise FileNotFoundError(f"no recipe at {path}; the embedded ones are listed by --help")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
     return parse_recipe(table, str(path))
 

@@ -8,9 +8,10 @@ arguments must be, counts and the final float64 confirmation are shared.
 from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import Numbers
 from unitmargin.solvers.alma import alma
 from unitmargin.solvers.carlini_wagner import carlini_wagner
 from unitmargin.solvers.closed_form import closed_form
@@ -42,8 +43,8 @@ SOLVERS: dict[str, Solver] = {
 
 def minimal_perturbation(
     model: nn.Module,
-    x: Tensor,
-    labels: Tensor,
+    x: Numbers,
+    labels: Numbers,
     solver: str = "sphere_tracing",
     box: tuple[float, float] | None = None,
     *,
@@ -62,7 +63,8 @@ def minimal_perturbation(
             search runs in the model's precision; the last word is a float64 evaluation of the same
             weights (``in_float64()`` of a frozen network, ``copy.deepcopy(model).double()``
             otherwise). The model itself is never written to.
-        x: inputs ``(batch, *shape)``, any floating dtype, on the model's device.
+        x: inputs ``(batch, *shape)``, a tensor, NumPy array or data frame of any floating dtype, on
+            the model's device; an empty batch gives an empty result.
         labels: one class index a sample, ``(batch,)``.
         solver: a name of ``SOLVERS``.
         box: lowest and highest value allowed for every entry of a point, or None.
@@ -77,6 +79,7 @@ def minimal_perturbation(
         and a sample without one has infinite distance and status FAILED.
 
     Raises:
+        TypeError: a model, inputs, labels, box or number of another kind.
         ValueError: unknown solver or option, inputs that are not finite or outside the box, labels
             that do not fit, a model that returns probabilities or cannot be copied.
 

@@ -1,7 +1,6 @@
 """What happens around every solver: arguments, batches, the count of calls, the last word."""
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -10,6 +9,17 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import (
+    Numbers,
+    as_labels,
+    as_tensor,
+    require_amount,
+    require_floating,
+    require_interval,
+    require_whole,
+)
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
 from unitmargin.solvers.geometry import Box, Rows, Vectors, column
@@ -24,8 +34,8 @@ Solver = Callable[..., None]
 def search(
     solver: Solver,
     model: nn.Module,
-    x: Tensor,
-    labels: Tensor,
+    x: Numbers,
+    labels: Numbers,
     box: Box | None,
     refinements: int,
     batch_size: int,
@@ -33,21 +43,22 @@ def search(
     options: Mapping[str, Any],
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
-    box = require_arguments(model, x, labels, box, refinements, batch_size)
+    inputs, classes = as_tensor("x", x), as_labels("labels", labels)
+    box = require_arguments(model, inputs, classes, box, refinements, batch_size)
     require_options(solver, options)
     with (
         torch.inference_mode(False),
-        torch.autocast(x.device.type, enabled=False),
+        torch.autocast(inputs.device.type, enabled=False),
         tqdm(disable=not progress, unit=" evaluations") as bar,
     ):
-        start = x.detach().to(torch.float64, copy=True)
-        labels = labels.detach().to(x.device, torch.int64, copy=True)
-        evaluator, run = prepare(model, x), partial(solver, **options)
+        start = inputs.to(torch.float64, copy=True)
+        classes = classes.to(inputs.device, copy=True)
+        evaluator, run = prepare(model, inputs), partial(solver, **options)
         parts = []
         for first in range(0, max(len(start), 1), batch_size):
             bar.set_description(f"{first} of {len(start)} samples")
             rows = slice(first, first + batch_size)
-            points, given = start[rows].flatten(1), labels[rows]
+            points, given = start[rows].flatten(1), classes[rows]
             parts.append(_solve(run, evaluator, points, given, box, refinements, bar.update))
     found = {name: torch.cat([vars(part)[name] for part in parts]) for name in vars(parts[0])}
     return MapResult(**found | {"point": found["point"].reshape(start.shape)})
@@ -88,33 +99,31 @@ def _solve(
 
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
     """Raise for an unknown option, a count below 1, a number that is negative or not finite."""
-    known = list(inspect.signature(solver).parameters)[1:]
+    known = dict(list(inspect.signature(solver).parameters.items())[1:])
+    step = "leave it out for the default"
     for name, value in options.items():
         if name not in known:
             raise ValueError(
                 f"options must be among {', '.join(known) or 'none'}, got {name!r}; drop it or "
                 "choose another solver"
             )
-        lowest, rule = (1, "at least 1") if isinstance(value, int) else (0, "finite and >= 0")
-        if isinstance(value, int | float) and not lowest <= value < math.inf:
-            raise ValueError(f"{name} must be {rule}, got {value}; leave it out for the default")
+        kind = known[name].annotation
+        if kind is int:
+            require_whole(name, value, 1, step)
+        elif kind is float or (kind == float | None and value is not None):
+            require_amount(name, value, step)
 
 
 def require_arguments(
     model: nn.Module, x: Tensor, labels: Tensor, box: Box | None, refinements: int, batch_size: int
 ) -> Box | None:
     """The box as two floats; raises unless all arguments of :func:`search` fit together."""
-    if not isinstance(model, nn.Module):
-        raise ValueError(
-            f"model must be a torch.nn.Module, got {type(model).__name__}; wrap the function in a "
-            "module"
-        )
+    require_kind("model", model, nn.Module, "wrap a function in a torch.nn.Module")
+    if isinstance(model, FrozenNetwork):
+        model.require_input(x)
     require_samples(x, labels)
-    if refinements < 0 or batch_size < 1:
-        raise ValueError(
-            f"refinements must be >= 0 and batch_size >= 1, got {refinements} and {batch_size}; "
-            "use 0 refinements to keep the solver's own points"
-        )
+    require_whole("refinements", refinements, 0, "use 0 to keep the solver's own points")
+    require_whole("batch_size", batch_size, 1, "leave it out for the default")
     devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
     if devices and x.device not in devices:
         raise ValueError(
@@ -126,18 +135,17 @@ def require_arguments(
 
 def require_samples(x: Tensor, labels: Tensor) -> None:
     """Raise unless x is a finite floating-point batch and labels are its classes."""
-    if not x.is_floating_point() or x.ndim < 2:
+    require_floating("x", x, "convert it and scale it to the units of the training")
+    if x.ndim < 2:
         raise ValueError(
-            f"x must be a floating-point batch of inputs, got {x.dtype} of shape "
-            f"{tuple(x.shape)}; convert it and add the batch axis"
+            f"x must have shape (batch, *shape), got {tuple(x.shape)}; add the batch axis: x[None]"
         )
     if not bool(torch.isfinite(x).all()):
         raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
-    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
-    if labels.shape != x.shape[:1] or not whole:
+    if labels.shape != x.shape[:1]:
         raise ValueError(
-            f"labels must be {x.shape[0]} integers, got {labels.dtype} of shape "
-            f"{tuple(labels.shape)}; pass one class index a sample"
+            f"labels must be one a sample, shape ({len(x)},), got {tuple(labels.shape)}; pass the "
+            "number of the class of every sample"
         )
     if bool((labels < 0).any()):
         raise ValueError(
@@ -147,9 +155,7 @@ def require_samples(x: Tensor, labels: Tensor) -> None:
 
 def require_box(box: Box, x: Tensor) -> Box:
     """The box as two floats, or an error that names the smallest and largest entry of x."""
-    low, high = float(box[0]), float(box[1])
-    if not low < high:
-        raise ValueError(f"box must be (low, high) with low < high, got {box}; swap the bounds")
+    low, high = require_interval("box", box, "pass (0, 1) for pixels, or leave it out")
     if len(x) and (float(x.min()) < low or float(x.max()) > high):
         raise ValueError(
             f"x must lie in the box [{low}, {high}], got entries from {float(x.min())} to "

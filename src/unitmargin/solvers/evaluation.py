@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
+from unitmargin.foundation.choice import require_kind
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers.geometry import Vectors
 
@@ -53,7 +54,6 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     """
     in_shape = tuple(x.shape[1:])
     if isinstance(model, FrozenNetwork):
-        model.require_input(x)
         constants = model.pair_constants().to(x.device, torch.float64)
         return Evaluator(model, model.in_float64(), model.dtype, constants, in_shape)
     try:
@@ -72,6 +72,7 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
 def require_logits(evaluator: Evaluator, points: Vectors, logits: Tensor, labels: Tensor) -> None:
     """Raise unless the float64 copy gives logits ``(rows, classes)`` in float64, no probabilities,
     of at least two classes, among them every label."""
+    require_kind("output of model", logits, Tensor, "return the logits alone")
     if logits.shape[:1] != points.shape[:1] or logits.ndim != 2 or logits.shape[1] < 2:
         raise ValueError(
             f"model must return logits of shape ({len(points)}, classes) with at least 2 classes, "

@@ -18,11 +18,17 @@ CERTIFY_BATCH = 512
 def certify_samples(
     frozen: FrozenNetwork, samples: Samples, profile: str = "float64"
 ) -> Certificates:
-    """Certificates of all samples, batch by batch."""
-    parts = [
-        certify(frozen, samples.batch(slice(start, start + CERTIFY_BATCH))[0], profile)
-        for start in range(0, len(samples), CERTIFY_BATCH)
-    ]
+    """Certificates of all samples, batch by batch.
+
+    Raises:
+        ValueError: samples that do not fit the network, or lie outside of its domain.
+    """
+    parts = []
+    for start in range(0, len(samples), CERTIFY_BATCH):
+        inputs, _ = samples.batch(slice(start, start + CERTIFY_BATCH))
+        frozen.require_input(inputs)
+        frozen.require_domain(inputs, start)
+        parts.append(certify(frozen, inputs, profile, domain="any"))
     predicted, runner_up, margin, radius = (
         torch.cat([getattr(part, name) for part in parts])
         for name in ("label", "runner_up", "margin", "radius")

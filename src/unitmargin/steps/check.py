@@ -15,7 +15,8 @@ def check_files(
 
     ``model`` and ``inputs`` are looked for next to the certificates. It imports no torch.
     """
-    table = certificates / "certificates.csv" if certificates.is_dir() else certificates
+    named = certificates.suffix == ".csv" and not certificates.is_dir()
+    table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
     folder = table.parent
     files = (
         (table, f"certify {folder}"),

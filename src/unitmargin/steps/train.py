@@ -1,5 +1,6 @@
 """Train: recipe to weights.safetensors and history.csv, resumable after every epoch."""
 
+import math
 from contextlib import nullcontext
 
 import torch
@@ -49,8 +50,9 @@ def train_run(
     """
     processes, _ = join_processes(device)
     if minutes is not None:
-        if not minutes > 0:
-            raise ValueError(f"minutes must be positive, got {minutes}; leave it out for epochs")
+        if not 0 < minutes < math.inf:
+            rule = "minutes must be positive and finite"
+            raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
         begun = folder.recipe_file.is_file()
         steps = folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
         recipe = recipe.changed(training={"steps": steps})

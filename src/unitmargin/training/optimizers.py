@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.numbers import require_amount
 from unitmargin.layers.contract import TrainableLayer
 from unitmargin.training.manifold_descent import ManifoldDescent
 
@@ -22,17 +24,32 @@ def build_optimizers(
     times the weight is added to the gradients of free parameters. The initial rate of each group is
     kept under ``initial_lr``.
 
+    Raises:
+        TypeError: what is no module, or a rate that is no number.
+        ValueError: a rate that is negative or not finite, or a model without parameters.
+
     Example:
         >>> from unitmargin.models import UGNN
         >>> model = UGNN((1, 8, 8), 10, conv="manifold", linear="manifold")
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
+    require_kind("model", model, nn.Module, "pass the model whose parameters are trained")
+    rates = {"learning_rate": learning_rate, "manifold_rate": manifold_rate}
+    if sgd_momentum is not None:
+        rates["sgd_momentum"] = sgd_momentum
+    for name, rate in {**rates, "weight_decay": weight_decay}.items():
+        require_amount(name, rate, "pass a number such as 0.01")
     moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+    if not free and not known:
+        raise ValueError(
+            f"model must have parameters to train, got {type(model).__name__} without any; pass "
+            "the model before it is frozen"
+        )
     shared: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
     optimizers: list[torch.optim.Optimizer] = [
         torch.optim.Adam(free, **shared)

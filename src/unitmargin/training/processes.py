@@ -67,7 +67,9 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
 
 
 def require_device(device: str | torch.device) -> torch.device:
-    """The device, or a ValueError if nothing can be computed on it."""
+    """The device, or a ValueError if nothing can be computed on it, a TypeError if it is none."""
+    if not isinstance(device, str | torch.device):
+        raise TypeError(f"device must be a str or a torch.device, got {device!r}; use 'cpu'")
     try:
         chosen = torch.device(device)
         torch.ones(1, device=chosen).item()

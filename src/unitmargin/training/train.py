@@ -1,19 +1,21 @@
 """Train a classifier: a plain loop, the same on every device."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from tqdm import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Samples, as_samples
+from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.files import require_path
+from unitmargin.foundation.numbers import Numbers, shown
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
@@ -26,7 +28,7 @@ from unitmargin.training.trainer import Trainer
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
-Data = Samples | tuple[Tensor, Tensor]
+Data = Samples | tuple[Numbers, Numbers]
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ def train(
     """Train a classifier; a plain loop, the same on every device.
 
     Args:
-        model: trained in place.
-        train_data, test_data: samples, or pairs of inputs and integer labels.
+        model: trained in place; its ``domain`` becomes that of the training samples.
+        train_data, test_data: samples, or pairs of inputs and integer labels: tensors, NumPy
+            arrays or data frames.
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
             ends with the same weights as an uninterrupted run on the same machine. More epochs
@@ -87,8 +90,9 @@ def train(
             process alone.
 
     Raises:
-        ValueError: an unknown option or name; a checkpoint of other options or data, or of another
-            network.
+        TypeError: a model, data, options or a checkpoint of another kind.
+        ValueError: an unknown option or name; inputs or labels that do not fit the model; a
+            checkpoint of other options or data, or of another network.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -98,18 +102,27 @@ def train(
         >>> len(result.history)
         2
     """
-    options = (options or TrainingOptions()).changed(**changes)
+    require_kind("model", model, Classifier, "pass a unitmargin model")
+    samples, test = (
+        _fitting(model, name, data)
+        for name, data in (("train_data", train_data), ("test_data", test_data))
+    )
+    options = _changed(options, changes)
+    if after_epoch is not None and not callable(after_epoch):
+        raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
+    file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
     model.to(place)
-    trainer = Trainer(model, as_samples(train_data).to(place), options, processes, quiet)
-    test = as_samples(test_data).to(place)
+    with torch.no_grad():
+        model.domain.copy_(torch.tensor(samples.domain, dtype=torch.float64))
+    trainer = Trainer(model, samples.to(place), options, processes, quiet)
     history: list[EpochRecord] = []
-    if checkpoint:
-        checkpoint = Path(checkpoint)
-        data, layers = identify_data(trainer.samples, test, classes), describe_network(model)
+    if file:
+        data, layers = identify_data(samples, test, classes), describe_network(model)
         identity = Identity(data=data, network=layers, options=options)
-        history += [EpochRecord(**row) for row in trainer.restore(checkpoint, identity)]
+        history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
+    test = test.to(place)
     for epoch in range(len(history), trainer.epochs):
         started = time.perf_counter()
         loss, rate = trainer.epoch(epoch)
@@ -122,9 +135,33 @@ def train(
             tqdm.write(history[-1].line(trainer.epochs))
         if after_epoch and processes.first:
             after_epoch(history)
-        if checkpoint and processes.first:
-            trainer.save(checkpoint, identity, [asdict(record) for record in history])
+        if file and processes.first:
+            trainer.save(file, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> TrainingOptions:
+    given = TrainingOptions() if options is None else options
+    require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
+    return given.changed(**changes)
+
+
+def _fitting(model: Classifier, name: str, data: Data) -> Samples:
+    """The samples of ``train_data`` or ``test_data``; raises unless the model takes them."""
+    samples = as_samples(data, name)
+    if samples.in_shape != model.in_shape:
+        raise ValueError(
+            f"{name} must hold inputs of shape {model.in_shape}, that of the model, got "
+            f"{samples.in_shape}; resize them, or build a model for them"
+        )
+    largest = int(samples.labels.argmax())
+    if int(samples.labels[largest]) >= model.n_classes:
+        raise ValueError(
+            f"{name} must hold labels below {model.n_classes}, the number of classes of the model, "
+            f"got {int(samples.labels[largest])} in sample {largest}; count from 0, or build a "
+            "model of more classes"
+        )
+    return samples
 
 
 @torch.no_grad()

@@ -1,0 +1,92 @@
+"""Exit statuses: one place where a command ends, whatever happened in it."""
+
+import errno
+import io
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+
+from unitmargin.foundation.failures import describe
+
+WRONG = 2
+"""A wrong input, or an environment that lacks what is needed."""
+
+MISTAKE = 70
+"""A mistake of the program itself (EX_SOFTWARE of sysexits.h)."""
+
+INTERRUPTED = 130
+"""After Ctrl-C, as shells report a process ended by SIGINT."""
+
+UNREAD = 141
+"""Nobody reads the output any more, as shells report a process ended by SIGPIPE."""
+
+OUTPUT = "standard output"
+
+
+def exit_status(command: Callable[[], int]) -> int:
+    """Run a command; its own status, or that of what went wrong, which is said on stderr.
+
+    A foreseeable failure is one line (:func:`describe`); a mistake of the program is its traceback
+    and one line that asks for a report. What was printed is written out before the status is known.
+    """
+    try:
+        _open_streams()
+        try:
+            return command()
+        finally:
+            _flush()
+    except KeyboardInterrupt:
+        _say("interrupted; the same command goes on after the last whole epoch")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return UNREAD
+    except Exception as error:
+        line = describe(error)
+        _say(_report(error) if line is None else f"unitmargin: {line}")
+        return MISTAKE if line is None else WRONG
+
+
+def _open_streams() -> None:
+    """Raise unless results can be printed; no result is lost to a terminal's encoding."""
+    if sys.stderr is None:  # else print takes standard output in its place
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed", OUTPUT)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _flush() -> None:
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter tries again when it ends, and would end with a status of its own.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OSError(error.errno, error.strerror, OUTPUT) from None
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # nowhere is left to say it; the status does
+        print(text, file=sys.stderr, flush=True)
+
+
+def _report(error: Exception) -> str:
+    trace = "".join(traceback.format_exception(error))
+    try:
+        number = version("unitmargin")
+    except PackageNotFoundError:
+        number = "of unknown version"
+    torch = getattr(sys.modules.get("torch"), "__version__", "not imported")
+    return (
+        f"{trace}unitmargin: this is a mistake of unitmargin, not yours; open an issue with the "
+        f"command and the lines above (unitmargin {number}, torch {torch}, Python "
+        f"{platform.python_version()})"
+    )

@@ -1,0 +1,154 @@
+"""What training takes: data that fit the model, judged before the first step."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from torch import Tensor
+
+import unitmargin as um
+from unitmargin.data import Samples
+from unitmargin.training.trainer import Trainer
+
+X, Y = torch.rand(12, 2), torch.arange(12) % 3
+
+FRAME = pandas.DataFrame(X.numpy(), columns=["a", "b"], index=range(12, 0, -1))
+
+PAIRS: dict[str, tuple[Any, Any]] = {
+    "arrays": (X.numpy(), Y.numpy()),
+    "wide arrays": (X.double().numpy(), Y.numpy().astype(np.uint8)),
+    "frame and series": (FRAME, pandas.Series(Y.numpy(), index=range(12))),
+    "graph": (X.clone().requires_grad_(True), Y),
+    "transposed": (X.T.contiguous().T, Y),
+}
+
+
+def model() -> um.DenseUGNN:
+    torch.manual_seed(0)
+    return um.DenseUGNN((2,), 3, hidden=(2,))
+
+
+def trained(data: Any, test: Any = None, **options: Any) -> um.DenseUGNN:
+    network = model()
+    um.train(network, data, test or data, epochs=2, batch_size=5, quiet=True, **options)
+    return network
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_pairs_of_every_kind_train_the_same_network(kind: str) -> None:
+    expected, found = trained((X, Y)).state_dict(), trained(PAIRS[kind]).state_dict()
+    for name, value in expected.items():
+        assert torch.equal(value, found[name]), name
+
+
+def test_the_domain_is_that_of_the_training_samples_and_kept_in_a_checkpoint(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "checkpoint.safetensors"
+    wide = (4.0 * torch.cat((X, torch.tensor([[1.0, 0.0]]))) - 2.0, torch.cat((Y, Y[:1])))
+    network = trained(wide, (100.0 * X, Y), checkpoint=file)
+    low, high = float(wide[0].min()), float(wide[0].max())
+    assert network.domain.dtype == torch.float64
+    assert network.domain.tolist() == [low - (high - low), high + (high - low)]
+    assert "domain" in network.state_dict()
+    resumed = model()
+    um.train(resumed, wide, wide, epochs=2, batch_size=5, quiet=True, checkpoint=file)
+    assert torch.equal(resumed.domain, network.domain)
+
+
+def test_bytes_have_the_domain_of_their_scale() -> None:
+    pixels = torch.tensor([[0, 9], [30, 200]], dtype=torch.uint8)
+    labels = torch.tensor([0, 1])
+    assert trained(Samples(pixels, labels, 255.0)).domain.tolist() == [0.0, 1.0]
+    assert trained(Samples(pixels, labels)).domain.tolist() == [0.0, 255.0]
+
+
+WRONG: dict[str, tuple[Tensor, Tensor, str]] = {
+    "a label beyond the classes": (
+        X, Y + 1,
+        " must hold labels below 3, the number of classes of the model, got 3 in sample 2; count "
+        "from 0, or build a model of more classes",
+    ),
+    "a negative label": (X, Y - 1, ": labels must be >= 0, got -1; count classes from 0"),
+    "another shape": (
+        X[:, :1], Y,
+        " must hold inputs of shape (2,), that of the model, got (1,); resize them, or build a "
+        "model for them",
+    ),
+    "images": (
+        X[:, :, None, None], Y,
+        " must hold inputs of shape (2,), that of the model, got (2, 1, 1); resize them, or build "
+        "a model for them",
+    ),
+    "no sample": (
+        X[:0], Y[:0],
+        ": inputs must have shape (n, *shape) and hold at least one number, got (0, 2); pass a "
+        "sample at least",
+    ),
+    "no batch axis": (
+        X[0], Y[0],
+        ": inputs must have shape (n, *shape) and hold at least one number, got (2,); add the "
+        "batch axis: inputs[None]",
+    ),
+    "too few labels": (
+        X, Y[:5],
+        ": labels must be int64 of shape (12,), one for each input, got torch.int64 of shape (5,); "
+        "pass the number of each class",
+    ),
+    "a missing value": (
+        X / 0.0, Y, ": inputs must be finite, got NaN or infinity in sample 0; remove or repair it"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("name", ["train_data", "test_data"])
+def test_data_that_do_not_fit_are_refused_before_the_first_step(
+    name: str, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *data, rule = WRONG[case]
+    monkeypatch.setattr(Trainer, "epoch", None)  # whoever calls it fails
+    pairs = {"train_data": (X, Y), "test_data": (X, Y)} | {name: tuple(data)}
+    network = model()
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    with pytest.raises(ValueError, match=f"^{re.escape(name + rule)}$"):
+        um.train(network, **pairs, quiet=True)
+    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (Y.float(), ValueError, "labels of train_data must be of an integer dtype"),
+        (Y.bool(), ValueError, "labels of train_data must be of an integer dtype"),
+        (np.array(["a"] * 12), TypeError, "labels of train_data must hold real numbers"),
+        (pandas.Series(["a"] * 12), TypeError, "labels of train_data must hold real numbers"),
+    ],
+)
+def test_labels_that_are_no_numbers_of_classes_are_refused(
+    labels: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        um.train(model(), (X, labels), (X, Y))
+
+
+def test_a_missing_value_is_named_by_its_row() -> None:
+    frame = FRAME.astype(float)
+    frame.iloc[7, 1] = None
+    with pytest.raises(ValueError, match=r"train_data: inputs must be finite.* in sample 7;"):
+        um.train(model(), (frame, Y), (X, Y))
+
+
+@pytest.mark.parametrize("options", [{"checkpoint": "."}, {"epochs": -1}, {"device": "cpu:x"}])
+def test_other_arguments_are_judged_before_the_first_step(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trainer, "epoch", None)
+    use: Callable[..., Any] = um.train
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+        use(model(), (X, Y), (X, Y), **options)
