@@ -41,7 +41,7 @@ x = near_boundary(frozen, torch.rand(200, 1, 8, 8), 0.02)
 aim = near_boundary(frozen, x, 0.0) - x
 aim = aim / aim.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
 for profile in ("float32", "float32-blocked"):
-    eager = frozen.deployed(PROFILES[profile])
+    eager = frozen.deployed(profile)
     compiled = torch.compile(eager, fullgraph=True, backend=sys.argv[1])
     found = certify(frozen, x, profile)
     certified = found.radius > 0

@@ -48,7 +48,7 @@ def test_certificates_of_one_device_hold_on_the_other(
     aim = near_boundary(network("cpu"), x.double(), 0.0) - x.double()
     aim = aim / aim.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
     edge = x.double() + 0.999999 * found.radius.cpu().view(-1, 1, 1, 1) * aim
-    other = network(second).deployed(profile)
+    other = network(second).deployed(name)
     for points in (x, edge):
         labels = other(points.to(second, profile.dtype)).argmax(1).cpu()
         assert torch.equal(labels[certified], label[certified])

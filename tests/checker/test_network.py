@@ -110,7 +110,7 @@ def test_shorter_arithmetic_stays_within_the_tolerance(
 ) -> None:
     example: Example = EXAMPLES[name]()
     network = opened(tmp_path, example.network, profile)
-    deployed = example.network.deployed(PROFILES[profile])
+    deployed = example.network.deployed(profile)
     x = torch.cat((example.inputs, 1e4 * example.inputs, 1e-4 * example.inputs))
     logits = torch.cat([deployed(x[i : i + 7]).double() for i in range(0, len(x), 7)])
     labels = logits.argmax(1)

@@ -132,7 +132,7 @@ def test_t4_pair_errors_of_peers_stay_below_their_bound(
 ) -> None:
     network = peer(name, head, poisoned)
     bounds = network.proof(PROFILES[profile]).bounds
-    deployed = network.deployed(PROFILES[profile])
+    deployed = network.deployed(profile)
     ratios = []
     for scale in (1e-3, 1.0, 1e3):
         x = scale * inputs(network, 100)
@@ -176,7 +176,7 @@ def test_norms_cover_the_activations_of_branches(profile: str, poisoned: bool) -
     rows = in_order(network.proof(chosen).bounds.layers)[:-1]
     x = inputs(network, 50)
     norms = network.proof(PROFILES["float64"]).input_norms(x)
-    found = outputs(network.deployed(chosen), x.to(chosen.dtype))[:-1]
+    found = outputs(network.deployed(chosen.name), x.to(chosen.dtype))[:-1]
     assert len(found) == len(rows) > len(network.layers)
     for z, row in zip(found, rows, strict=True):
         allowed = row.output.constant + row.output.slope * norms
@@ -207,7 +207,7 @@ def test_changes_inside_a_branch_reach_every_profile() -> None:
 
 
 def test_branches_are_evaluated_as_the_profile_says() -> None:
-    network = peer("resnet9").deployed(PROFILES["float32-blocked"])
+    network = peer("resnet9").deployed("float32-blocked")
     branches = [layer for layer in network.layers if isinstance(layer, ConvexCombination)]
     kinds = [type(inner).__name__ for layer in branches for inner in layer.sublayers()]
     assert kinds == ["WideConvolution", "MaxMin"] * 4

@@ -10,6 +10,7 @@ from unitmargin.auditing.audit import audit
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import Abs, GroupSort
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
@@ -141,7 +142,50 @@ def test_in_float64_evaluates_the_stored_weights() -> None:
     assert torch.equal(wide.head.weight, truth.network.head.weight.double())
     assert truth.network.dtype == torch.float32
     double = unit_affine(torch.float64).network
-    assert double.in_float64() is double.network
+    assert torch.equal(double.in_float64().head.weight, double.head.weight)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_plain_call_gives_the_logits_that_are_certified(profile: str) -> None:
+    """In float32 the two largest logits of the first input are equal, in float64 they are not."""
+    weight = torch.tensor([[1.0, 0.0], [1.0, 2.0**-30], [0.0, 0.0]])
+    layers = [Dense(weight, torch.zeros(3))]
+    frozen = FrozenNetwork(layers, (2,), profile=profile)
+    x = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
+    logits, certificate = frozen(x), certify(frozen, x)
+    assert logits.dtype == PROFILES[profile].dtype
+    assert certificate.label.tolist() == logits.argmax(1).tolist()
+    assert certificate.label.tolist() == ([1, 1] if profile == "float64" else [0, 1])
+    assert torch.equal(certificate.label, certify(frozen, x, profile).label)
+    assert torch.equal(frozen(x, "float32"), frozen.network(x))
+    probe = x.clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(frozen(probe)[:, 1].sum(), probe)
+    assert torch.equal(gradient, weight[1].expand(2, 2))
+
+
+def test_the_plain_call_judges_its_inputs() -> None:
+    frozen = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,), profile="float32")
+    with pytest.raises(ValueError, match=r"shape \(batch, 2\), got \(1, 3\)"):
+        frozen(torch.zeros(1, 3))
+    third = torch.full((1, 2), 1 / 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match="numbers for the profile float32, got torch.float64 ones"):
+        frozen(third)
+    assert frozen(third, "float64").dtype == torch.float64
+    with pytest.raises(ValueError, match="profile must be one of float64"):
+        frozen(third, "float16")
+    with pytest.raises(ValueError, match="profile must be one of float64"):
+        FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,), profile="float16")
+
+
+def test_who_edits_a_copy_edits_nothing_that_is_certified() -> None:
+    frozen = unit_affine(torch.float32).network
+    x = torch.rand(3, 2, 2, 3)
+    before = certify(frozen, x)
+    for copied in (frozen.deployed(), frozen.in_float64()):
+        copied.head.weight.mul_(100.0)
+    after = certify(frozen, x)
+    assert torch.equal(before.radius, after.radius)
+    assert torch.equal(before.margin, after.margin)
 
 
 def test_nothing_is_trainable() -> None:
@@ -167,7 +211,7 @@ def test_class_names_default_to_numbers() -> None:
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (torch.zeros(2, 2, 2, 3, dtype=torch.uint8), "floating point, got torch.uint8"),
+        (torch.zeros(2, 2, 2, 3, dtype=torch.uint8), "floating point .*, got torch.uint8"),
         (torch.zeros(2, 2, 3), r"shape \(batch, 2, 2, 3\), got \(2, 2, 3\)"),
         (torch.zeros(2, 2, 2, 4), r"got \(2, 2, 2, 4\)"),
     ],

@@ -56,7 +56,7 @@ NETWORKS = networks()
 def pair_errors(network: FrozenNetwork, profile: Profile, x: Tensor) -> Tensor:
     """Errors of all logit differences against float64, over their bounds."""
     bounds = network.proof(profile).bounds
-    computed = network.deployed(profile)(x.to(profile.dtype)).double()
+    computed = network.deployed(profile.name)(x.to(profile.dtype)).double()
     exact = network.in_float64()(x.double())
     error = computed - exact
     differences = (error[:, :, None] - error[:, None, :]).abs()
@@ -243,7 +243,7 @@ def test_bounds_of_a_convolution_by_hand() -> None:
 def test_layers_in_float64_round_their_output() -> None:
     """One float32 rounding, and less than that again for all float64 ones."""
     network, profile = NETWORKS["image"], PROFILES["float32-blocked"]
-    rows, wide = network.proof(profile).bounds.layers, network.deployed(profile).layers
+    rows, wide = network.proof(profile).bounds.layers, network.deployed(profile.name).layers
     found = [row for row, layer in zip(rows, wide, strict=True) if "Wide" in type(layer).__name__]
     assert {row.kind for row in found} == {"circular_convolution", "dense"}
     for row in found:
@@ -262,7 +262,7 @@ def test_norms_cover_the_activations(key: str, name: str) -> None:
     bounds = network.proof(profile).bounds
     z = torch.randn(200, *network.in_shape).to(profile.dtype)
     norms = input_norms(network, z)
-    for layer, row in zip(network.deployed(profile).layers[:-1], bounds.layers, strict=False):
+    for layer, row in zip(network.deployed(profile.name).layers[:-1], bounds.layers, strict=False):
         z = layer(z)
         allowed = row.output.constant + row.output.slope * norms
         assert bool((z.double().flatten(1).norm(dim=1) <= allowed).all())

@@ -105,7 +105,7 @@ def _certificate(
 
 
 def certify(
-    frozen: FrozenNetwork, x: Numbers, profile: str = "float64", domain: str = "model"
+    frozen: FrozenNetwork, x: Numbers, profile: str | None = None, domain: str = "model"
 ) -> Certificate:
     r"""Certify a batch with radii that hold in floating-point arithmetic.
 
@@ -120,6 +120,7 @@ def certify(
     Args:
         profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
             owns; ``float32``, in any order: honest, and usually too loose for large inputs.
+            Default: the network's own.
         domain: ``model`` refuses entries outside of ``frozen.domain``, which are in other units
             than those the network was trained in, and so would the radius be; ``any`` takes them.
 
@@ -139,14 +140,8 @@ def certify(
         True
     """
     given = require_inputs(frozen, x, domain)
-    chosen = choose("profile", profile, PROFILES)
+    chosen = choose("profile", frozen.profile if profile is None else profile, PROFILES)
     proof = frozen.proof(chosen)
-    inputs = given.to(chosen.dtype)
-    if not torch.equal(torch.nan_to_num(inputs.double()), torch.nan_to_num(given.double())):
-        raise ValueError(
-            f"x must hold {chosen.dtype} numbers for the profile {chosen.name}, got {given.dtype} "
-            f"ones that are none; round it to {chosen.dtype}, or use the profile float64"
-        )
     with torch.no_grad():
-        logits = proof.network(inputs)
+        logits = proof.evaluate(given)
     return sound_certificate(logits, proof.bounds, proof.input_norms(given))

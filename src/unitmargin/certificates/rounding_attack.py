@@ -76,7 +76,7 @@ def rounding_attack(
     Cost: ``3 * candidates`` forward passes a sample under the profile.
     """
     chosen = choose("profile", profile, PROFILES)
-    network = frozen.deployed(chosen)
+    network = frozen.deployed(profile)
     inputs = x.detach().to(chosen.dtype)
     certificate = certify(frozen, inputs, profile, domain="any")
     with torch.no_grad():

@@ -134,6 +134,8 @@ def read_model(path: Path) -> Model:
         if not (isinstance(classes, list) and all(type(name) is str for name in classes)):
             raise ValueError(f"its classes must be names, got {classes}")
         _require_domain(json.loads(header["domain"]))
+        if json.loads(header["profile"]) not in profiles:
+            raise ValueError(f"its profile must be one of {', '.join(profiles)}")
     except (
         ValueError,
         KeyError,

@@ -1,5 +1,6 @@
 """The deployed network: a plain network, its names and facts, and the proof of its certificates."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.foundation.choice import choose, require_kind
+from unitmargin.foundation.choice import choose, require_choice, require_kind
 from unitmargin.foundation.numbers import (
     require_floating,
     require_interval,
@@ -26,16 +27,22 @@ from unitmargin.layers.promises import HEAD_PROMISES, UPD, Promise
 class FrozenNetwork(Network):
     """A classifier without parametrisation: what is certified, attacked, saved and deployed.
 
-    It holds the plain network that evaluates (``network``) and owns what is proved of it. The last
-    of ``layers`` is the head, a :class:`Dense` layer with one row a class. ``in_shape`` is the
-    shape of one input, in the units in which every radius is stated. ``facts`` are what was
-    measured at freezing; ``facts["head"]`` names the promise of the head, UPD if left out.
-    ``domain`` is the interval of the entries of inputs that the network was made for, None for any.
+    It owns the stored weights and what is proved of them. The last of ``layers`` is the head, a
+    :class:`Dense` layer with one row a class. ``in_shape`` is the shape of one input, in the units
+    in which every radius is stated. ``facts`` are what was measured at freezing; ``facts["head"]``
+    names the promise of the head, UPD if left out. ``domain`` is the interval of the entries of
+    inputs that the network was made for, None for any.
+
+    Calling it evaluates under its ``profile``, as :func:`unitmargin.certify` does: ``frozen(x)``
+    gives the logits that are certified. ``frozen.network(x)`` is the plain network in the type of
+    its weights, which is faster and of which nothing is certified.
 
     Raises:
         TypeError: a shape, class names or a domain of another kind.
-        ValueError: no :class:`Dense` head, a promise of the head that is not known, another
-            number of class names than classes, or a domain that is no finite interval.
+        ValueError: no :class:`Dense` head, a promise of the head or a profile that is not known,
+            another number of class names than classes, a domain that is no finite interval; when
+            it is called, inputs that the profile cannot hold.
+        ProfileError: when it is called, an environment that breaks the profile's arithmetic.
     """
 
     def __init__(
@@ -45,8 +52,11 @@ class FrozenNetwork(Network):
         classes: Sequence[str] = (),
         facts: Mapping[str, Any] | None = None,
         domain: Sequence[float | int] | None = None,
+        profile: str = "float64",
     ) -> None:
         super().__init__()
+        require_choice("profile", profile, PROFILES)
+        self.profile = profile
         self.facts = dict(facts or {})
         name = self.facts.get("head", UPD.name)
         promise = choose("promise of the head", name, HEAD_PROMISES)
@@ -95,10 +105,19 @@ class FrozenNetwork(Network):
         return self.network.head_weight()
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        return self.network.normalised(x)
+        return self._evaluating().normalised(PROFILES[self.profile].hold(x))
 
     def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        return self.network.logits(normalised)
+        return self._evaluating().logits(PROFILES[self.profile].hold(normalised))
+
+    def forward(
+        self, x: Float[Tensor, "batch *shape"], profile: str | None = None
+    ) -> Float[Tensor, "batch classes"]:
+        """The logits that are certified, in the type of the profile; default: the network's own."""
+        self.require_input(x)
+        chosen = choose("profile", profile or self.profile, PROFILES)
+        output: Tensor = self._evaluating(chosen)(chosen.hold(x))
+        return output
 
     def require_input(self, x: Tensor) -> None:
         """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
@@ -143,7 +162,7 @@ class FrozenNetwork(Network):
         return self.proof(PROFILES["float64"]).bounds.lipschitz
 
     def proof(self, profile: Profile) -> Proof:
-        """The network as the profile evaluates it, with proved bounds of that evaluation.
+        """The network's evaluation under the profile, and the proved bounds of it.
 
         Kept until a layer or weight is replaced or changed, by whatever means, and then proved
         again. Cost: seconds for the widest layers the first time, one comparison of all weights
@@ -156,15 +175,23 @@ class FrozenNetwork(Network):
         with torch.inference_mode(False):  # what is kept has to serve gradients too
             return self._up_to_date().proof(profile)
 
-    def deployed(self, profile: Profile) -> FixedNetwork:
-        """The same stored weights as the profile evaluates them: a copy that follows changes."""
-        with torch.inference_mode(False):
-            return self._up_to_date().deployed(profile)
+    def deployed(self, profile: str | None = None) -> FixedNetwork:
+        """A plain network that computes what the profile does; default: the network's own.
+
+        For whoever evaluates without this package's care (compilers, exports, attacks): a copy,
+        which follows no later change.
+        """
+        chosen = choose("profile", profile or self.profile, PROFILES)
+        with torch.inference_mode(False):  # what is copied has to serve gradients too
+            return copy.deepcopy(self._evaluating(chosen))
 
     def in_float64(self) -> FixedNetwork:
-        """The same stored weights, evaluated in float64."""
-        wide = self.dtype == torch.float64
-        return self.network if wide else self.deployed(PROFILES["float64"])
+        """The same stored weights, evaluated in float64; a copy."""
+        return self.deployed("float64")
+
+    def _evaluating(self, profile: Profile | None = None) -> FixedNetwork:
+        with torch.inference_mode(False):
+            return self._up_to_date().evaluating(profile or PROFILES[self.profile])
 
     def _up_to_date(self) -> Proofs:
         if self._proofs is None or not self._proofs.up_to_date():

@@ -27,7 +27,9 @@ from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
 FORMAT = "unitmargin-frozen-3"
 
-HEADER = {"format", "layers", "in_shape", "domain", "classes", "facts", "profiles", "sha256"}
+HEADER = {
+    "format", "layers", "in_shape", "domain", "classes", "facts", "profile", "profiles", "sha256",
+}  # fmt: skip
 """Entries of the header: all of them, and no other."""
 
 DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
@@ -63,7 +65,8 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     """Write a frozen network to one safetensors file; the file appears whole or not at all.
 
     The header holds the layers' configurations, the input shape and domain, the class names, the
-    facts recorded at freezing, the execution profiles, as JSON, and the hash of it all. See
+    facts recorded at freezing, the network's profile, the definitions of all profiles, as JSON, and
+    the hash of it all. See
     :func:`load`.
 
     Raises:
@@ -85,6 +88,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "domain": json.dumps(frozen.domain),
         "classes": json.dumps(list(frozen.classes)),
         "facts": json.dumps(frozen.facts),
+        "profile": json.dumps(frozen.profile),
         "profiles": _profiles(),
     }
     header["sha256"] = fingerprint(header, tensors)
@@ -207,7 +211,8 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
     if math.prod(in_shape) > LARGEST_INPUT:
         raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {in_shape}")
     facts, domain = json.loads(header["facts"]), json.loads(header["domain"])
-    frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain)
+    profile = json.loads(header["profile"])
+    frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain, profile)
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
     # Raises where shapes do not fit; half precision has no Fourier transform of every length.

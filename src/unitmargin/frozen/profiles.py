@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen.network import FixedNetwork
@@ -42,6 +43,21 @@ class Profile(Arithmetic):
             "chunk": self.chunk,
             "wide_channels": None if self.chunk is None else WIDE_CHANNELS,
         }
+
+    def hold(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """The same numbers in the profile's type.
+
+        Raises:
+            ValueError: a number that is none of that type.
+        """
+        held = x.to(self.dtype)
+        shortened = x.dtype == torch.float64 and self.dtype != torch.float64
+        if shortened and not torch.equal(torch.nan_to_num(held.double()), torch.nan_to_num(x)):
+            raise ValueError(
+                f"x must hold {self.dtype} numbers for the profile {self.name}, got {x.dtype} ones "
+                f"that are none; round it to {self.dtype}, or use the profile float64"
+            )
+        return held
 
     def deploy(self, network: FixedNetwork) -> FixedNetwork:
         """A copy of the network as this profile evaluates it.

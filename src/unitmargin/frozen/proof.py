@@ -1,6 +1,7 @@
 """The proof of a network: what is derived from its stored weights, for as long as they stay."""
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -17,17 +18,17 @@ from unitmargin.layers.contract import FixedLayer
 
 
 class Proof(NamedTuple):
-    """A network as a profile evaluates it, and the proved bounds of that evaluation."""
+    """A network's evaluation under a profile, and its proved bounds."""
 
-    network: FixedNetwork
+    evaluate: Callable[[Tensor], Tensor]
+    normalisation: FixedLayer | None
     bounds: RoundingBounds
 
     def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
         """Upper bounds of the norms of the normalised inputs, in float64."""
         wide = x.detach().double()
-        first = self.network.normalisation
-        if first is not None:
-            wide = copy.deepcopy(first).double()(wide)
+        if self.normalisation is not None:
+            wide = copy.deepcopy(self.normalisation).double()(wide)
         flat = wide.flatten(1)
         norms: Tensor = flat.norm(dim=1) * (1.0 + gamma(flat.shape[1] + 8)) * UP
         return norms
@@ -63,30 +64,35 @@ class Proofs:
             )
         )
 
-    def deployed(self, profile: Profile) -> FixedNetwork:
-        """The same stored weights as the profile evaluates them."""
+    def evaluating(self, profile: Profile) -> FixedNetwork:
+        """The same stored weights as the profile evaluates them, in an environment that lets it.
+
+        Whoever changed it would be certified by the bounds of another one: it stays here.
+        """
+        require_environment(profile, self.source.device)
         if profile.name not in self.networks:
             self.networks[profile.name] = profile.deploy(self.source)
         return self.networks[profile.name]
 
     def proof(self, profile: Profile) -> Proof:
         """The bounds of that evaluation, proved once; see :meth:`FrozenNetwork.proof`."""
-        require_environment(profile, self.source.device)
+        network = self.evaluating(profile)
         if profile.name not in self.proofs:
             require_arithmetic(profile, self.source.device)
             if not self.constants:
                 layers = [*self.source.features(), self.source.head]
                 self.constants = [layer.constants() for layer in layers]
                 self.at_zero = self._norms_at_zero()
-            network = self.deployed(profile)
             bounds = rounding_bounds(network, self.constants, profile, self.at_zero)
-            self.proofs[profile.name] = Proof(network, bounds)
+            self.proofs[profile.name] = Proof(
+                lambda x: network(profile.hold(x)), self.source.normalisation, bounds
+            )
         return self.proofs[profile.name]
 
     def _norms_at_zero(self) -> list[float]:
         """Upper bounds of the norms of the exact activations at a normalised input of zero: of
         those computed in float64, plus their own rounding errors."""
-        wide = self.deployed(PROFILES["float64"])
+        wide = self.evaluating(PROFILES["float64"])
         rows = rounding_bounds(wide, self.constants, PROFILES["float64"]).layers
         z = torch.zeros(1, *wide.in_shape, dtype=torch.float64, device=wide.device)
         norms = []

@@ -32,6 +32,7 @@ def freeze(
     dtype: torch.dtype = torch.float32,
     classes: Sequence[str] = (),
     domain: Sequence[float | int] | None = None,
+    profile: str = "float64",
 ) -> FrozenNetwork:
     r"""Turn a trained classifier into a plain network: no parametrisation, no inner iteration.
 
@@ -45,6 +46,7 @@ def freeze(
         classes: names, one a class; default: the class numbers.
         domain: lowest and highest entry of an input, outside of which :func:`certify` refuses;
             default: that of the samples the model was trained on, any for an untrained one.
+        profile: under which it is evaluated and certified; see :func:`certify`.
 
     Guarantee: in float32, singular values of every layer in 1 +- 3e-7 and the deviation of the head
     from its promise (pair distances, for UPD) at most 3e-7.
@@ -71,7 +73,7 @@ def freeze(
     facts = {"head": model.head_promise.name}
     domain = _trained_domain(model) if domain is None else domain
     network = [*layers, model.head.freeze()]
-    frozen = FrozenNetwork(network, model.in_shape, classes, facts, domain)
+    frozen = FrozenNetwork(network, model.in_shape, classes, facts, domain, profile)
     frozen = copy.deepcopy(frozen).to(dtype)  # layers hand out their own parameters
     figures = audit(frozen)
     frozen.facts |= {

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
 from unitmargin.data import DATASETS
 from unitmargin.foundation.options import Options, among
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import require_activation
 from unitmargin.layers.normalize import NORMALIZATIONS
@@ -103,7 +104,8 @@ class Recipe(Options):
 
     Attributes:
         name: of the run folder, ``runs/NAME``.
-        dtype: of the deployed network, float32 or float64.
+        dtype: of the deployed network's numbers, float32 or float64.
+        profile: under which the deployed network is evaluated and certified.
         verify_samples: how many test samples ``verify`` attacks.
     """
 
@@ -112,6 +114,7 @@ class Recipe(Options):
     model: ModelOptions = ModelOptions()
     training: TrainingOptions = TrainingOptions()
     dtype: Annotated[str, among("dtype", DTYPES)] = "float32"
+    profile: Annotated[str, among("profile", PROFILES)] = "float64"
     verify_samples: PositiveInt = 256
 
     def overridden(

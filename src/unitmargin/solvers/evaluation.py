@@ -55,7 +55,7 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     in_shape = tuple(x.shape[1:])
     if isinstance(model, FrozenNetwork):
         constants = model.pair_constants().to(x.device, torch.float64)
-        return Evaluator(model, model.in_float64(), model.dtype, constants, in_shape)
+        return Evaluator(model.network, model.in_float64(), model.dtype, constants, in_shape)
     try:
         native = copy.deepcopy(model).eval().requires_grad_(False)
         numbers = (*native.parameters(), *native.buffers())

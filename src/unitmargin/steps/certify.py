@@ -16,7 +16,7 @@ CERTIFY_BATCH = 512
 
 
 def certify_samples(
-    frozen: FrozenNetwork, samples: Samples, profile: str = "float64"
+    frozen: FrozenNetwork, samples: Samples, profile: str | None = None
 ) -> Certificates:
     """Certificates of all samples, batch by batch.
 
@@ -33,7 +33,8 @@ def certify_samples(
         torch.cat([getattr(part, name) for part in parts])
         for name in ("label", "runner_up", "margin", "radius")
     )
-    return Certificates(samples.labels, predicted, runner_up, margin, radius, profile)
+    stated = profile or frozen.profile
+    return Certificates(samples.labels, predicted, runner_up, margin, radius, stated)
 
 
 def certify_run(folder: RunFolder, inputs: bool = False, data: Path | None = None) -> str:

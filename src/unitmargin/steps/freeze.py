@@ -29,7 +29,7 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
         folder.dataset(data)
     model = empty_model(recipe, origin.in_shape, len(classes))
     read_weights(file, model)
-    frozen = freeze(model, DTYPES[recipe.dtype], classes)
+    frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}
     with folder.hold():
         save(frozen, folder.model_file)
