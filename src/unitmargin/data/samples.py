@@ -15,6 +15,7 @@ from unitmargin.foundation.numbers import (
     Numbers,
     as_labels,
     as_tensor,
+    is_real,
     require_whole,
     shown,
 )
@@ -67,7 +68,7 @@ class Samples:
             object.__setattr__(self, name, as_tensor(name, getattr(self, name)))
         _require_inputs(self.inputs)
         _require_labels(self.labels, self.inputs)
-        if not isinstance(self.scale, int | float) or isinstance(self.scale, bool):
+        if not is_real(self.scale):
             raise TypeError(
                 f"scale must be a number, got {shown(self.scale)}; leave it out for inputs that "
                 "are already scaled"
@@ -118,7 +119,8 @@ class Samples:
             return UNIT
         if self.inputs.dtype == torch.uint8:
             return self._scaled(torch.tensor([0, 255]))
-        room = ROOM * (high - low or abs(high))
+        width = (float(ends[1]) - float(ends[0])) / self.scale
+        room = ROOM * (width or abs(high))
         return low - room, high + room
 
     def _scaled(self, ends: Tensor) -> tuple[float, float]:

@@ -22,21 +22,22 @@ from unitmargin.frozen.profiles import PROFILES
 Predicted = Annotated[int, Field(ge=-1)]
 Length = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 
-TENSORS = {
+COLUMNS: dict[str, Any] = {
+    "index": NonNegativeInt,
     "label": NonNegativeInt,
+    "label_name": str,
     "predicted": Predicted,
+    "predicted_name": str,
     "runner_up": Predicted,
+    "runner_up_name": str,
     "margin": Length,
     "radius": Length,
 }
-"""Columns of numbers behind the index, which counts the rows."""
+"""The index counts the rows; a class has a number and, where it is one, the model's name of it."""
 
 NAMED = ("label", "predicted", "runner_up")
-"""Columns of class numbers; behind each stands one of names, empty where there is no class."""
 
-COLUMNS: dict[str, Any] = {"index": NonNegativeInt}
-for column, kind in TENSORS.items():
-    COLUMNS |= {column: kind} | ({f"{column}_name": str} if column in NAMED else {})
+TENSORS = (*NAMED, "margin", "radius")
 
 
 class Facts(Options):
