@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from unitmargin.foundation.choice import choose
-from unitmargin.models.classifier import Classifier
+from unitmargin.models.classifier import Classifier, DearEvaluationWarning
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
 from unitmargin.models.lip_convnet import LipConvNet
@@ -16,8 +16,9 @@ from unitmargin.models.resnet9 import ConvexResidual, ResNet9
 from unitmargin.models.ugnn import UGNN, DenseUGNN
 
 __all__ = [
-    "MODELS", "UGNN", "Classifier", "ConvexResidual", "DenseUGNN", "LargeConvNet", "LipConvNet",
-    "ResNet9", "build_model", "fixed_network", "freeze", "freezing", "ugnn",
+    "MODELS", "UGNN", "Classifier", "ConvexResidual", "DearEvaluationWarning", "DenseUGNN",
+    "LargeConvNet", "LipConvNet", "ResNet9", "build_model", "fixed_network", "freeze",
+    "freezing", "ugnn",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {

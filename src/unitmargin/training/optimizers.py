@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from unitmargin.foundation.choice import require_kind
 from unitmargin.layers.contract import TrainableLayer
 from unitmargin.training.manifold_descent import ManifoldDescent
 
@@ -22,15 +23,24 @@ def build_optimizers(
     times the weight is added to the gradients of free parameters. The initial rate of each group is
     kept under ``initial_lr``.
 
+    Raises:
+        TypeError: no module, or one whose weights on the manifold are parametrised.
+
     Example:
         >>> from unitmargin.models import UGNN
         >>> model = UGNN((1, 8, 8), 10, conv="manifold", linear="manifold")
         >>> [type(o).__name__ for o in build_optimizers(model, 1e-2, 1e-2)]
         ['Adam', 'ManifoldDescent']
     """
+    require_kind("model", model, nn.Module, "pass the model that is trained")
     moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
+    if not all(isinstance(parameter, nn.Parameter) for parameter in (*real, *paired)):
+        raise TypeError(
+            "weights on the manifold must be parameters, got a parametrisation of one, which does "
+            "not stay there; call torch.nn.utils.parametrize.remove_parametrizations on its layer"
+        )
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
     shared: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
