@@ -62,5 +62,7 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
 class CholeskyLinear(OrthogonalLinear):
     """Dense layer whose weight is the orthonormalised free matrix; see :func:`cholesky`."""
 
+    products = 2
+
     def weight(self) -> Float[Tensor, "out in"]:
         return cholesky(self.raw)
