@@ -220,7 +220,7 @@ class KernelTransform(nn.Module):
         super().__init__()
         self.kernel_size, self.map_size = kernel_size, map_size
         for name, table in zip(("real", "pairs"), self._tables(), strict=True):
-            self.register_buffer(name, table.float(), persistent=False)
+            self.register_buffer(name, table.to(torch.get_default_dtype()), persistent=False)
 
     def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
         height, width = self.kernel_size
