@@ -344,8 +344,11 @@ def test_an_edited_certificate_fails_and_is_named(
     rows = read_rows(folder.certificates_file)
     index = 0  # the first sample is always among those verified
     value = float(rows[index]["radius"]) + change
-    rows[index][column] = (
-        repr(value) if column == "radius" else str((int(rows[0][column]) + 1) % 10)
+    other = str((int(rows[0]["predicted"]) + 1) % 10)  # a digit is the name of its class
+    rows[index] |= (
+        {"radius": repr(value)}
+        if column == "radius"
+        else {"predicted": other, "predicted_name": other}
     )
     write_rows(folder.certificates_file, rows)
     message, passed = verify_run(folder)
@@ -371,7 +374,7 @@ def test_certificates_of_another_model_are_refused(folder: RunFolder) -> None:
 
 def test_certificates_of_other_data_are_refused(folder: RunFolder) -> None:
     rows = read_rows(folder.certificates_file)
-    rows[7]["label"] = str((int(rows[7]["label"]) + 1) % 10)
+    rows[7]["label"] = rows[7]["label_name"] = str((int(rows[7]["label"]) + 1) % 10)
     write_rows(folder.certificates_file, rows)
     with pytest.raises(RunError, match=f"other labels; run `unitmargin certify {folder.path}`"):
         verify_run(folder)
