@@ -13,22 +13,8 @@ import unitmargin.checker
 FOLDER = Path(unitmargin.checker.__file__).parent
 
 ALLOWED = {
-<<<<<<< HEAD
     "collections", "csv", "hashlib", "io", "json", "math", "numpy", "pathlib", "typing", "uuid",
 }  # fmt: skip
-=======
-    "numpy",
-    "csv",
-    "io",
-    "json",
-    "math",
-    "hashlib",
-    "pathlib",
-    "typing",
-    "collections",
-    "uuid",
-}
->>>>>>> g-inputs
 
 
 def test_only_numpy_and_the_standard_library_are_imported() -> None:
@@ -47,11 +33,7 @@ def test_only_numpy_and_the_standard_library_are_imported() -> None:
 
 def test_it_is_short_enough_to_read() -> None:
     lines = sum(len(file.read_text().splitlines()) for file in FOLDER.glob("*.py"))
-<<<<<<< HEAD
     assert lines <= 1200
-=======
-    assert lines <= 1150
->>>>>>> g-inputs
 
 
 def test_it_confirms_without_torch(tmp_path: Path) -> None:
