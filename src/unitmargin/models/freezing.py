@@ -47,7 +47,7 @@ def freeze(
     (:math:`W^T W` where it grows), a UPD head is projected on the UPD set, then all is rounded to
     ``dtype``; only then are the deviations measured and stored in ``facts``, beside the
     ``polishing_error``: the largest distance by which this moved a weight from where it was
-    trained, bounded by ``POLISHING_TOLERANCE``.
+    trained, bounded by each layer's ``polishing_tolerance``.
 
     Args:
         model: left untouched, mode and device included.

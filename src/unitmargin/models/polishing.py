@@ -6,14 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from unitmargin.layers.contract import FixedLayer, Layer
-
-POLISHING_TOLERANCE = 1e-2
-"""How far polishing may move a weight, in the Frobenius norm. What their own optimisers train is
-moved by rounding: measured, at rates up to 0.3, 6e-6 for all layers and heads but Cholesky, whose
-rounding grows with the squared condition number (2e-4 at 400 x 400), and L-BFGS heads, which do not
-converge for many classes (4e-3 for 100). Weights that left the manifold under AdamW lose accuracy
-when they have moved by 0.3."""
+from unitmargin.layers.contract import FixedLayer, Layer, TrainableLayer
 
 
 def fixed(name: str, layer: Layer) -> FixedLayer:
@@ -36,17 +29,18 @@ def polished(
 
     Raises:
         ValueError: a number that is not finite, a weight that is too far from what it promises to
-            be polished, or a layer that polishing moves by more than ``POLISHING_TOLERANCE``.
+            be polished, or a layer that polishing moves by more than its ``polishing_tolerance``.
     """
     require_finite(name, layer.state_dict())
     trained = fixed(name, layer)
     require_finite(name, trained.state_dict())
     exact = _made(name, layer.freeze)
     moved = 0.0 if exact is trained else distance(name, trained, exact, head)
-    if not moved <= POLISHING_TOLERANCE:
+    allowed = layer.polishing_tolerance if isinstance(layer, TrainableLayer) else 0.0
+    if not moved <= allowed:
         raise ValueError(
             f"{name} must be frozen as it was trained: polishing may move a weight by at most "
-            f"{POLISHING_TOLERANCE:.0e}, got {moved:.1e}; train weights that are on the manifold "
+            f"{allowed:.0e}, got {moved:.1e}; train weights that are on the manifold "
             "with unitmargin.build_optimizers, others with a lower learning rate"
         )
     deployed = copy.deepcopy(exact).to(dtype)  # layers hand out their own parameters
