@@ -196,6 +196,11 @@ def test_wrong_command_lines_exit_with_2(command: list[str], recipe: Path) -> No
         (KeyboardInterrupt(), 130, "the same command goes on after the last whole epoch"),
         (FloatingPointError("loss is nan"), 2, "unitmargin: loss is nan"),
         (OSError("disk full"), 2, "unitmargin: disk full"),
+        (MemoryError("Unable to allocate 7 TiB"), 2, "7 TiB; use fewer samples (--limit)"),
+        (RecursionError("too deep"), 2, "must not be nested so deeply"),
+        (ModuleNotFoundError("No module named 'PIL'", name="PIL"), 2, "No module named 'PIL'; run"),
+        (BrokenPipeError(), 141, ""),
+        (KeyError("weight"), 70, "this is a mistake of unitmargin"),
     ],
 )
 def test_interrupts_and_failures_of_training(
@@ -230,6 +235,7 @@ def test_help_lists_the_commands_and_imports_neither_torch_nor_pydantic() -> Non
     assert done.stderr.strip().splitlines()[-1] == "set()"
     for command in cli.COMMANDS:
         assert command in done.stdout
+    assert "Exit status: 0 success, 1 a broken promise, 2 a wrong input" in done.stdout
 
 
 def test_the_package_is_a_command() -> None:

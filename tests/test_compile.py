@@ -13,9 +13,11 @@ SCRIPT = """
 import torch
 from unitmargin.models import build_model
 
-for conv, linear in (("manifold", "manifold"), ("cayley", "bjorck")):
-    model = build_model("ugnn", (1, 8, 8), 3, conv=conv, linear=linear)
-    x = torch.rand(4, 1, 8, 8)
+for conv, linear, size in (
+    ("manifold", "manifold", 8), ("skew", "skew", 8), ("cayley", "bjorck", 16)
+):
+    model = build_model("ugnn", (1, size, size), 3, conv=conv, linear=linear, depth=2, hidden=(9,))
+    x = torch.rand(4, 1, size, size)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
     torch.testing.assert_close(compiled, model(x), rtol=0, atol=1e-5)
     compiled.sum().backward()
@@ -25,7 +27,35 @@ for conv, linear in (("manifold", "manifold"), ("cayley", "bjorck")):
 
 def test_forward_and_backward_are_one_graph() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-    assert done.stdout.split("\n")[:-1] == ["one graph"] * 2, done.stderr
+    assert done.stdout.split("\n")[:-1] == ["one graph"] * 3, done.stderr
+
+
+EXPORTS = """
+import torch
+from unitmargin.models import build_model, freeze
+
+for conv, linear in (("skew", "skew"), ("manifold", "cholesky")):
+    model = build_model("ugnn", (1, 4, 4), 3, conv=conv, linear=linear, head="bounded").train()
+    x = torch.rand(4, 1, 4, 4)
+    exported = torch.export.export(model, (x,)).module()
+    torch.testing.assert_close(exported(x), model(x), rtol=0, atol=1e-5)
+    print("exported")
+frozen = freeze(build_model("ugnn", (1, 4, 4), 3, conv="skew", linear="skew"))
+torch.testing.assert_close(torch.export.export(frozen, (x,)).module()(x), frozen(x))
+print("exported")
+try:
+    torch.export.export(build_model("ugnn", (1, 4, 4), 3, conv="skew").eval(), (x,))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_models_in_training_and_frozen_ones_are_exported() -> None:
+    """In a process that has evaluated nothing before: what is drawn is drawn at construction."""
+    done = subprocess.run([sys.executable, "-c", EXPORTS], capture_output=True, text=True)
+    lines = done.stdout.split("\n")[:-1]
+    assert lines[:-1] == ["exported"] * 3, done.stderr
+    assert lines[-1].startswith("a skew layer must be exported in training mode or frozen, got")
 
 
 EXECUTIONS = """

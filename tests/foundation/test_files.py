@@ -1,9 +1,12 @@
 """Files that appear whole or not at all, JSON that any reader takes, and hashes."""
 
+import errno
 import hashlib
 import math
+import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 
 from unitmargin.foundation.files import (
+    ABANDONED,
     file_sha256,
     read_json,
     write_aside,
@@ -130,6 +134,8 @@ def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path, number:
         ("{", "Expecting property name"),
         ("", "Expecting value"),
         ("{} {}", "Extra data"),
+        ("[" * 100_000, "must not be nested so deeply"),
+        ("9" * 5000, "Exceeds the limit"),
     ],
 )
 def test_what_is_no_strict_json_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -172,3 +178,70 @@ def test_a_link_stays_a_link(tmp_path: Path, before: str | None) -> None:
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert [path.name for path in target.parent.iterdir()] == ["target"]
+
+
+def refused(path: Path) -> OSError:
+    """What the system says of writing to that path."""
+    with pytest.raises(OSError, match=r"\[Errno") as raised:
+        write_text(path, "new")
+    return raised.value
+
+
+def test_what_cannot_be_written_is_named_as_the_user_knows_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    long = tmp_path / ("n" * 300)
+    for path, code in (
+        (tmp_path / "folder", errno.EISDIR), (tmp_path / "loop", errno.ELOOP),
+        (long, errno.ENAMETOOLONG),
+    ):  # fmt: skip
+        error = refused(path)
+        assert (error.errno, error.filename) == (code, str(path))
+    below = refused(tmp_path / "file" / "x")
+    assert (below.errno, below.filename) == (errno.EEXIST, str(tmp_path / "file"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "loop"]
+
+
+def test_a_file_that_grows_too_large_is_named_and_the_old_one_stays(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("old")
+    script = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from unitmargin.foundation.files import write_text\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try:\n    write_text(Path(sys.argv[1]), 'new' * 1000)\n"
+        "except OSError as error:\n    print(error.errno, error.filename)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{errno.EFBIG} {file}\n"
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_killed_processes_left_is_removed_a_day_later(tmp_path: Path) -> None:
+    file = tmp_path / "x[1].csv"
+    old, young, foreign, hidden = (
+        tmp_path / name
+        for name in (
+            f".{'a' * 32}-x[1].csv", f".{'b' * 32}-x[1].csv", f".{'c' * 32}-y.csv", ".x[1].csv",
+        )
+    )  # fmt: skip
+    for left in (old, young, foreign, hidden):
+        left.write_text("left")
+    day_before = time.time() - ABANDONED - 60
+    for left in (old, foreign, hidden):
+        os.utime(left, (day_before, day_before))
+    write_text(file, "new")
+    assert set(tmp_path.iterdir()) == {file, young, foreign, hidden}
+
+
+def test_a_writer_whose_file_was_removed_fails_and_spoils_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("old")
+    with pytest.raises(FileNotFoundError), write_aside(file) as aside:
+        aside.unlink(missing_ok=True)
+    assert file.read_text() == "old"

@@ -34,6 +34,8 @@ def test_words_may_hold_what_separates_cells(tmp_path: Path) -> None:
         ("index,value\n1,2\n\n", "line 3 must have 2 cells, got 0"),
         ("index,value\n1,2\nx,2\n", "index in line 3 must be a valid integer.* got 'x'"),
         ("index,value\n-1,2\n", "index in line 2 must be greater than or equal to 0, got '-1'"),
+        ("index,value\n1,2\n9223372036854775808,2\n", "index in line 3 must fit into 64 bits"),
+        (f'index,value\n"{"x" * 200_000}",2\n', "must be a table of comma-separated"),
         ("index,value\n1,nan\n", "value in line 2 must be a finite number, got 'nan'"),
     ],
 )

@@ -1,12 +1,25 @@
 """The registry of models."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
 
-from unitmargin.models import MODELS, DenseUGNN, build_model
+from unitmargin.models import (
+    MODELS,
+    Classifier,
+    DearEvaluationWarning,
+    DenseUGNN,
+    build_model,
+    classifier,
+    fixed_network,
+    freeze,
+)
+from unitmargin.orthogonal import ORTHOGONAL_CONVS
 from unitmargin.orthogonal.cayley import CayleyConv2d
 from unitmargin.orthogonal.skew import SkewConv2d
+from unitmargin.training.train import train
 
 
 def test_every_model_is_built_by_name() -> None:
@@ -61,3 +74,55 @@ def test_layers_in_order_are_the_network() -> None:
     for _, layer in model.named_layers():
         output = layer(output)
     assert torch.equal(model.head(output), model(x))
+
+
+@pytest.fixture
+def every_weight_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classifier, "DEAR", 0.0)
+
+
+@pytest.mark.usefixtures("every_weight_is_dear")
+def test_evaluation_with_dear_weights_says_to_store_them() -> None:
+    model, x = DenseUGNN((6,), 3, linear="bjorck").eval(), torch.rand(4, 6)
+    for quiet in (torch.no_grad(), torch.inference_mode()):
+        with quiet, pytest.warns(DearEvaluationWarning, match=r"unitmargin\.freeze\(model\)"):
+            model(x)
+
+
+@pytest.mark.usefixtures("every_weight_is_dear")
+def test_nothing_warns_where_nothing_is_to_be_stored(recwarn: pytest.WarningsRecorder) -> None:
+    model, x = DenseUGNN((6,), 3, linear="bjorck"), torch.rand(4, 6)
+    model.eval()(x)  # with gradients: an attack on the weights as they are
+    with torch.no_grad():
+        model.train()(x)
+        fixed_network(model.eval())(x)
+        freeze(model)(x)
+        DenseUGNN((6,), 3, linear="manifold").eval()(x)
+    train(model, (x, torch.arange(4) % 3), (x, torch.arange(4) % 3), epochs=1, quiet=True)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("make", "dear"),
+    [
+        (lambda: DenseUGNN((1024,), 10, linear="bjorck", hidden=(512,)), True),
+        (lambda: DenseUGNN((64,), 10, linear="bjorck"), False),
+        (lambda: DenseUGNN((2048,), 10, linear="manifold", hidden=(1024,)), False),
+        (lambda: build_model("lip_convnet5", (3, 32, 32), 10), True),
+        (lambda: build_model("large_convnet", (3, 16, 16), 10), True),
+    ],
+)
+def test_dear_are_wide_layers_that_are_computed(make: Callable[[], Classifier], dear: bool) -> None:
+    with torch.device("meta"):
+        assert classifier.is_dear(make()) == dear
+
+
+def test_models_of_another_default_type_are_of_that_type() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        for conv in ORTHOGONAL_CONVS:
+            model = build_model("ugnn", (1, 8, 8), 3, conv=conv)
+            assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
+            assert model(torch.rand(2, 1, 8, 8)).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -43,10 +43,18 @@ def test_a_missing_file_names_the_command_that_writes_it(
 def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.start(Recipe(name="a"))
+    folder.weights_file.touch()
     folder.start(Recipe(name="a"))
     assert folder.recipe() == Recipe(name="a")
     with pytest.raises(RunError, match="run of another recipe; choose another --out"):
         folder.start(Recipe(name="a", training=TrainingOptions(seed=7)))
+    assert folder.recipe() == Recipe(name="a")
+
+
+def test_a_folder_in_which_nothing_was_trained_takes_the_mended_recipe(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.start(Recipe(name="a", training=TrainingOptions(learning_rate=1e30)))
+    folder.start(Recipe(name="a"))
     assert folder.recipe() == Recipe(name="a")
 
 

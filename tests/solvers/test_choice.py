@@ -38,7 +38,7 @@ def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> 
         ("alma:steps=few", "steps of alma must be a whole number, got 'few'; its default is 100"),
         ("alma:steps=3.5", "steps of alma must be a whole number, got '3.5'"),
         ("alma:first_step=x", "first_step of alma must be a number, got 'x'; its default is 0.2"),
-        ("alma:steps=0", "steps must be at least 1, got 0"),
+        ("alma:steps=0", "steps must be >= 1, got 0"),
         ("alma:first_step=nan", "first_step must be finite"),
     ],
 )

@@ -75,14 +75,14 @@ def test_one_per_cent_is_noticed() -> None:
         assert [n for n, check in checks_of(frozen).items() if check.passed is False] == [expected]
     frozen = peer("resnet9", "cayley")
     frozen.layers[6].branch[0].real.mul_(1.01)
-    failed = {name for name, check in checks_of(frozen).items() if not check.passed}
+    failed = {name for name, check in checks_of(frozen).items() if check.passed is False}
     assert failed == {"orthogonality", "lipschitz"}
 
 
 def test_a_broken_ugnn_cannot_hide_among_lower_bounds() -> None:
     frozen = freeze(build_model("ugnn", (1, 4, 4), 4))
     frozen.layers[1].real.mul_(0.9)
-    failed = {name for name, check in checks_of(frozen).items() if not check.passed}
+    failed = {name for name, check in checks_of(frozen).items() if check.passed is False}
     assert {"orthogonality", "unit_gradient"} <= failed
 
 

@@ -344,10 +344,11 @@ def test_an_edited_certificate_fails_and_is_named(
 ) -> None:
     rows = read_rows(folder.certificates_file)
     index = 0  # the first sample is always among those verified
-    value = float(rows[index]["radius"]) + change
-    rows[index][column] = (
-        repr(value) if column == "radius" else str((int(rows[0][column]) + 1) % 10)
-    )
+    if column == "radius":
+        rows[index][column] = repr(float(rows[index][column]) + change)
+    else:  # digits are called by their numbers
+        other = str((int(rows[index][column]) + 1) % 10)
+        rows[index] |= {column: other, f"{column}_name": other}
     write_rows(folder.certificates_file, rows)
     message, passed = verify_run(folder)
     assert not passed
@@ -372,7 +373,8 @@ def test_certificates_of_another_model_are_refused(folder: RunFolder) -> None:
 
 def test_certificates_of_other_data_are_refused(folder: RunFolder) -> None:
     rows = read_rows(folder.certificates_file)
-    rows[7]["label"] = str((int(rows[7]["label"]) + 1) % 10)
+    other = str((int(rows[7]["label"]) + 1) % 10)
+    rows[7] |= {"label": other, "label_name": other}
     write_rows(folder.certificates_file, rows)
     with pytest.raises(RunError, match=f"other labels; run `unitmargin certify {folder.path}`"):
         verify_run(folder)

@@ -130,3 +130,10 @@ def test_every_parameter_belongs_to_exactly_one_optimizer() -> None:
 def test_parametrised_models_need_adam_alone() -> None:
     optimizers = build_optimizers(UGNN((1, 8, 8), 10), 1e-2, 1e-3)
     assert [type(o).__name__ for o in optimizers] == ["Adam"]
+
+
+def test_a_parametrised_weight_on_the_manifold_is_refused() -> None:
+    model = UGNN((1, 8, 8), 10, linear="manifold")
+    nn.utils.parametrizations.weight_norm(model.features[-2], "raw")
+    with pytest.raises(TypeError, match="weights on the manifold must be parameters, got a param"):
+        build_optimizers(model, 1e-2, 1e-3)

@@ -51,13 +51,14 @@ def test_the_domain_is_that_of_the_training_samples_and_kept_in_a_checkpoint(
 ) -> None:
     file = tmp_path / "checkpoint.safetensors"
     wide = (4.0 * torch.cat((X, torch.tensor([[1.0, 0.0]]))) - 2.0, torch.cat((Y, Y[:1])))
-    network = trained(wide, (100.0 * X, Y), checkpoint=file)
+    test = 100.0 * X, Y
+    network = trained(wide, test, checkpoint=file)
     low, high = float(wide[0].min()), float(wide[0].max())
     assert network.domain.dtype == torch.float64
     assert network.domain.tolist() == [low - (high - low), high + (high - low)]
     assert "domain" in network.state_dict()
     resumed = model()
-    um.train(resumed, wide, wide, epochs=2, batch_size=5, quiet=True, checkpoint=file)
+    um.train(resumed, wide, test, epochs=2, batch_size=5, quiet=True, checkpoint=file)
     assert torch.equal(resumed.domain, network.domain)
 
 

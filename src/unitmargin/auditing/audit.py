@@ -9,6 +9,7 @@ from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.numbers import Numbers, as_tensor, require_floating
 from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
 
@@ -55,9 +56,29 @@ def layer_rows(name: str, layer: Layer) -> list[LayerAudit]:
     parts = [
         layer_rows(f"{name}.branch.{index}", inner) for index, inner in enumerate(layer.sublayers())
     ]
-    gains = layer.gains([rows[0].largest for rows in parts])
+    try:
+        gains = layer.gains([rows[0].largest for rows in parts])
+    except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+        raise ValueError(unmeasurable(name, error)) from None
     row = LayerAudit(name, type(layer).__name__, *gains, layer.promise)
     return [row, *(row for rows in parts for row in rows)]
+
+
+def unmeasurable(name: str, error: Exception) -> str:
+    """What to say of a weight whose singular values cannot be computed."""
+    reason = str(error).partition("\n")[0]
+    return (
+        f"{name} must have finite weights of full rank, got a weight that cannot be measured "
+        f"({reason}); lower the learning rate, or go back to an earlier checkpoint"
+    )
+
+
+def head_error(network: Network) -> float:
+    """How far the head fails its promise."""
+    try:
+        return network.head_promise.measure(network.head_weight())
+    except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+        raise ValueError(unmeasurable("head", error)) from None
 
 
 def network_rows(network: Network) -> tuple[LayerAudit, ...]:
@@ -136,8 +157,11 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
             frame, rounded to the type of the network; without them that figure is NaN.
 
     Raises:
-        TypeError: a module that is not read layer by layer, or ``x`` of another kind.
-        ValueError: no input, or inputs of another type, shape or device, or not finite.
+        TypeError: a module that is not read layer by layer, a network that evaluates something else
+            than what is read of it (:func:`unitmargin.layers.faithful.require_faithful`), or ``x``
+            of another kind.
+        ValueError: a weight that is not finite, by the name of its layer; no input, or inputs of
+            another type, shape or device, or not finite.
 
     Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``.
 
@@ -149,6 +173,7 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
         0.0
     """
     require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
+    require_faithful(network)
     promise = network.head_promise
     signed_distance = network.signed_distance
     inputs = None if x is None else _inputs(network, x)
@@ -158,7 +183,7 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
     return Audit(
         layers=network_rows(network),
         head=promise,
-        head_error=promise.measure(network.head_weight()),
+        head_error=head_error(network),
         unit_gradient_error=error,
         signed_distance=signed_distance,
     )

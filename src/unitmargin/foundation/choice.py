@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 Entry = TypeVar("Entry")
 
+HOLDERS = ("model", "module", "_orig_mod")
+"""Where results of training, parallel and averaged models, and compiled ones hold the model."""
+
 
 def choose(what: str, name: str, registry: Mapping[str, Entry]) -> Entry:
     """The registry's entry of that name.
@@ -30,7 +33,8 @@ def require_choice(what: str, name: object, names: Collection[str]) -> None:
 
 
 def require_kind(what: str, value: object, kind: type[Any], step: str) -> None:
-    """Raise unless the value is of that kind; ``step`` says what to do instead.
+    """Raise unless the value is of that kind; ``step`` says what to do instead, where the value
+    holds none of that kind itself.
 
     Raises:
         TypeError: another kind.
@@ -41,6 +45,8 @@ def require_kind(what: str, value: object, kind: type[Any], step: str) -> None:
         TypeError: steps must be of type int, got str; leave out the quotes
     """
     if not isinstance(value, kind):
+        holders = (name for name in HOLDERS if isinstance(getattr(value, name, None), kind))
+        step = next((f"pass what it holds, its .{name}" for name in holders), step)
         raise TypeError(
             f"{what} must be of type {kind.__name__}, got {type(value).__name__}; {step}"
         )

@@ -4,11 +4,14 @@ import errno
 import io
 import os
 import platform
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
+from types import FrameType
 
 from unitmargin.foundation.failures import describe
 
@@ -26,6 +29,11 @@ UNREAD = 141
 
 OUTPUT = "standard output"
 
+STOPPED = "interrupted; the same command goes on after the last whole epoch"
+
+IMPORTS = "<frozen importlib._bootstrap>"
+"""File name of the frames of an import."""
+
 
 def exit_status(command: Callable[[], int]) -> int:
     """Run a command; its own status, or that of what went wrong, which is said on stderr.
@@ -33,21 +41,48 @@ def exit_status(command: Callable[[], int]) -> int:
     A foreseeable failure is one line (:func:`describe`); a mistake of the program is its traceback
     and one line that asks for a report. What was printed is written out before the status is known.
     """
-    try:
-        _open_streams()
+    with _interruptible():
         try:
-            return command()
-        finally:
-            _flush()
-    except KeyboardInterrupt:
-        _say("interrupted; the same command goes on after the last whole epoch")
-        return INTERRUPTED
-    except BrokenPipeError:
-        return UNREAD
-    except Exception as error:
-        line = describe(error)
-        _say(_report(error) if line is None else f"unitmargin: {line}")
-        return MISTAKE if line is None else WRONG
+            _open_streams()
+            try:
+                return command()
+            finally:
+                _flush()
+        except KeyboardInterrupt:
+            _say(STOPPED)
+            return INTERRUPTED
+        except BrokenPipeError:
+            return UNREAD
+        except Exception as error:
+            line = describe(error)
+            _say(_report(error) if line is None else f"unitmargin: {line}")
+            return MISTAKE if line is None else WRONG
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends imports too, unless the process does with it what it wants."""
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORTS:
+            # Packages take an interrupt for a missing part of theirs, and go on without it.
+            with suppress(OSError, RuntimeError):
+                _flush()
+            _say(STOPPED)
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _open_streams() -> None:
@@ -78,7 +113,7 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _report(error: Exception) -> str:
+def _report(error: BaseException) -> str:
     trace = "".join(traceback.format_exception(error))
     try:
         number = version("unitmargin")

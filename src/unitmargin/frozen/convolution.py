@@ -123,6 +123,8 @@ class CircularConvolution(WeightedLayer):
 class BlockedConvolution(CircularConvolution):
     """A circular convolution whose sums over channels run by chunks; the bias comes after them."""
 
+    kind = CircularConvolution.kind
+
     def __init__(self, layer: CircularConvolution, chunk: int) -> None:
         super().__init__(layer.real, layer.pairs, layer.bias, layer.transform.map_size)
         self.chunk = chunk
@@ -140,3 +142,5 @@ class BlockedConvolution(CircularConvolution):
 
 class WideConvolution(Wide, CircularConvolution):
     """A circular convolution evaluated in float64."""
+
+    kind = CircularConvolution.kind

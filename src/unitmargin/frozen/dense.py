@@ -73,6 +73,8 @@ class Dense(WeightedLayer):
 class BlockedDense(Dense):
     """A dense layer whose long dot products are summed by chunks."""
 
+    kind = Dense.kind
+
     def __init__(self, layer: Dense, chunk: int) -> None:
         super().__init__(layer.weight, layer.bias)
         self.chunk = chunk
@@ -84,3 +86,5 @@ class BlockedDense(Dense):
 
 class WideDense(Wide, Dense):
     """A dense layer evaluated in float64."""
+
+    kind = Dense.kind

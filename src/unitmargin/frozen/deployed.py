@@ -21,6 +21,7 @@ from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile
 from unitmargin.frozen.proof import Proof, Proofs
 from unitmargin.layers.contract import FixedLayer, Layer, Network
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.promises import HEAD_PROMISES, UPD, Promise
 
 
@@ -194,16 +195,19 @@ class FrozenNetwork(Network):
             return self._up_to_date().evaluating(profile or PROFILES[self.profile])
 
     def _up_to_date(self) -> Proofs:
+        require_faithful(self)
         if self._proofs is None or not self._proofs.up_to_date():
             self._proofs = Proofs(self.network)
         return self._proofs
 
 
-def require_frozen(network: object) -> None:
-    """Raise a TypeError unless it is a frozen network: of no other is anything proved."""
+def require_frozen(network: Any) -> None:
+    """Raise a TypeError unless it is a frozen network, and evaluates what is read of it: of no
+    other is anything proved."""
     require_kind(
         "frozen", network, FrozenNetwork, "call unitmargin.freeze(model), or unitmargin.load(path)"
     )
+    require_faithful(network)
 
 
 def _require_domain(value: object) -> tuple[float, float]:

@@ -67,6 +67,11 @@ class OrthonormalHead(Head):
         self.bias, self.linear.bias = self.linear.bias, None
 
     def weight(self) -> Float[Tensor, "c m"]:
+        if not isinstance(self.linear, OrthogonalLinear):
+            raise TypeError(
+                f"linear of an orthonormal head must be an OrthogonalLinear, got "
+                f"{type(self.linear).__name__}; build the model with the head you want"
+            )
         return self.linear.weight()
 
     def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:

@@ -162,6 +162,10 @@ class LbfgsUPD(UPDHead):
         super().__init__(features, classes)
         self.steps = steps
 
+    def making_cost(self) -> float:
+        gradients = self.steps * LBFGS_INNER_STEPS  # two products each
+        return 2.0 * gradients * self.raw.shape[0] * self.raw.numel()
+
     def weight(self) -> Float[Tensor, "c m"]:
         return lbfgs_projection(self.raw, self.steps * LBFGS_INNER_STEPS)
 

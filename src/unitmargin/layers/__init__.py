@@ -1,6 +1,6 @@
 """What every layer owes, and the layers without a stored weight."""
 
 __all__ = [
-    "activations", "arithmetic", "average_pool", "bounds", "contract", "fourier", "half_plane",
-    "margin", "normalize", "promises", "rearrangement", "singular_values",
+    "activations", "arithmetic", "average_pool", "bounds", "contract", "faithful", "fourier",
+    "half_plane", "margin", "normalize", "promises", "rearrangement", "singular_values",
 ]  # fmt: skip

@@ -138,9 +138,14 @@ class CircularTransform(nn.Module):
         self.register_buffer("source", torch.tensor(source), persistent=False)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        lost = not self.by_matrix and self.gather.is_meta
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
             self.basis = self.matrix().to(self.basis)
+        elif lost and not self.gather.is_meta:
+            device = self.gather.device
+            self._register_gathers(frequencies(*self.map_size))
+            super()._apply(lambda table: table.to(device))  # type: ignore[no-untyped-call]
         return self
 
     def require_map(self, x: Maps) -> None:
@@ -215,7 +220,7 @@ class KernelTransform(nn.Module):
         super().__init__()
         self.kernel_size, self.map_size = kernel_size, map_size
         for name, table in zip(("real", "pairs"), self._tables(), strict=True):
-            self.register_buffer(name, table.float(), persistent=False)
+            self.register_buffer(name, table.to(torch.get_default_dtype()), persistent=False)
 
     def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
         height, width = self.kernel_size

@@ -64,7 +64,7 @@ class _Analyse(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Maps, gather: Tensor, *others: Tensor) -> tuple[Real, Pairs]:
+    def forward(x: Maps, gather: Tensor, mirrored: Tensor, source: Tensor) -> tuple[Real, Pairs]:
         n_real = 2 * len(gather) - x.shape[-2] * x.shape[-1]
         half_plane = _half_plane(x).flatten(2).permute(2, 0, 1)
         kept = half_plane.index_select(0, gather)

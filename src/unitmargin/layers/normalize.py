@@ -43,13 +43,20 @@ class Normalize(FixedLayer):
                 "mean and std need one entry a channel each, got shapes "
                 f"{tuple(mean.shape)} and {tuple(std.shape)}; pass two vectors of equal length"
             )
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+        self.require_statistics()
+
+    def require_statistics(self) -> None:
+        """Raise unless it can divide by its numbers, which may have been changed."""
+        mean, std = self.mean, self.std
+        if std.is_meta:  # shapes alone
+            return
         if not bool(torch.isfinite(std).all() and torch.isfinite(mean).all() and (std > 0).all()):
             raise ValueError(
                 f"std must be positive and all entries finite, got mean={mean.tolist()}, "
                 f"std={std.tolist()}; drop constant channels or use centring alone"
             )
-        self.register_buffer("mean", mean)
-        self.register_buffer("std", std)
 
     def forward(self, x: Float[Tensor, "batch c *space"]) -> Float[Tensor, "batch c *space"]:
         if x.shape[1] != len(self.mean):
@@ -59,6 +66,10 @@ class Normalize(FixedLayer):
             )
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
+
+    def freeze(self) -> FixedLayer:
+        self.require_statistics()
+        return self
 
     def norm(self) -> float:
         return 1.0 / float(self.std.double().min())

@@ -9,7 +9,7 @@ from typing import Any
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import require_shape, require_whole
-from unitmargin.models.classifier import Classifier
+from unitmargin.models.classifier import Classifier, DearEvaluationWarning
 from unitmargin.models.description import describe_network
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
@@ -18,8 +18,9 @@ from unitmargin.models.resnet9 import ConvexResidual, ResNet9
 from unitmargin.models.ugnn import UGNN, DenseUGNN
 
 __all__ = [
-    "MODELS", "UGNN", "Classifier", "ConvexResidual", "DenseUGNN", "LargeConvNet", "LipConvNet",
-    "ResNet9", "build_model", "describe_network", "fixed_network", "freeze", "freezing", "ugnn",
+    "MODELS", "UGNN", "Classifier", "ConvexResidual", "DearEvaluationWarning", "DenseUGNN",
+    "LargeConvNet", "LipConvNet", "ResNet9", "build_model", "describe_network", "fixed_network",
+    "freeze", "freezing", "ugnn",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {

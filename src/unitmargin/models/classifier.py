@@ -1,6 +1,7 @@
 """What all classifiers share: input normalisation, features, head."""
 
 import math
+import warnings
 from collections.abc import Sequence
 
 import torch
@@ -9,14 +10,37 @@ from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import require_shape, require_whole
-from unitmargin.heads import HEADS
+from unitmargin.heads import HEADS, Head
 from unitmargin.layers.activations import build_activation
-from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.contract import Layer, Network, TrainableLayer, walk
 from unitmargin.layers.half_plane import Size
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import Promise
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+
+PARTS = ("normalize", "features", "head")
+"""The modules of a classifier, in the order of their evaluation."""
+
+PRECISE = (torch.float32, torch.float64)
+"""Types in which a weight can be orthogonal to the tolerances that are promised."""
+
+DEAR = 1e9
+"""Multiplications for all weights from which an evaluation is dear: a twentieth of a second at
+every call on one CPU core, where the network itself takes milliseconds."""
+
+CALLER = 4
+"""Frames from ``forward`` to the caller of the model, through the two of ``nn.Module``."""
+
+DEAR_EVALUATION = (
+    "this model makes its orthogonal weights anew at every evaluation; evaluate "
+    "unitmargin.freeze(model), or unitmargin.models.fixed_network(model) between two steps of "
+    "training, which store them"
+)
+
+
+class DearEvaluationWarning(UserWarning):
+    """A classifier in training is evaluated, and making its weights costs most of the time."""
 
 
 class Classifier(Network):
@@ -36,9 +60,15 @@ class Classifier(Network):
 
     ``domain`` is the interval of the entries of the inputs it was trained on, until then any.
 
+    Parameters are float32 or float64. Evaluation without gradients makes every weight anew, and
+    warns (:class:`DearEvaluationWarning`, once a line of the caller) where that is dear: a
+    network with stored weights comes from ``freeze`` or ``fixed_network``.
+
     Raises:
-        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers.
-        ValueError: an unknown name, a shape that the model does not take, a growing width.
+        TypeError: ``in_shape`` or ``n_classes`` that are no whole numbers; where it is read, a part
+            that would be evaluated and not deployed.
+        ValueError: an unknown name, a shape that the model does not take, a growing width; in
+            ``forward``, parameters of another type.
     """
 
     domain: Tensor
@@ -62,6 +92,13 @@ class Classifier(Network):
         anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
         self.register_buffer("domain", anywhere)
 
+    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        require_precise(self)
+        quiet = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling()
+        if not quiet and is_dear(self):
+            warnings.warn(DEAR_EVALUATION, DearEvaluationWarning, stacklevel=CALLER)
+        return super().forward(x)
+
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         return self.normalize(x)
 
@@ -69,7 +106,24 @@ class Classifier(Network):
         return self.head(self.features(normalised))
 
     def named_layers(self) -> list[tuple[str, Layer]]:
-        return [("normalize", self.normalize), *_walk("features", self.features)]
+        self._require_parts()
+        require_precise(self)
+        return [*walk("normalize", self.normalize), *walk("features", self.features)]
+
+    def _require_parts(self) -> None:
+        """Raise unless normalisation, features and a head are all that there is."""
+        if not isinstance(self.head, Head):
+            raise TypeError(
+                f"head must be a unitmargin.heads.Head, got {type(self.head).__name__}; build the "
+                'model with the head you want (head="simplex")'
+            )
+        surplus = [name for name, _ in self.named_children() if name not in PARTS]
+        if surplus:
+            raise TypeError(
+                f"{surplus[0]} must be no part of a {type(self).__name__}, got a "
+                f"{type(self.get_submodule(surplus[0])).__name__}, which is not deployed; put it "
+                "into features as a layer, or keep it outside of the model"
+            )
 
     @property
     def head_promise(self) -> Promise:
@@ -80,21 +134,21 @@ class Classifier(Network):
             return self.head.weight()
 
 
-def _walk(name: str, module: nn.Module) -> list[tuple[str, Layer]]:
-    """The layers below a module, in order.
-
-    Raises:
-        TypeError: a module that is no layer, which would be evaluated and not deployed.
-    """
-    if isinstance(module, Layer):
-        return [(name, module)]
-    if not isinstance(module, nn.Sequential):
-        raise TypeError(
-            f"{name} must be a layer that answers unitmargin.layers.contract.Layer, got "
-            f"{type(module).__name__}; write it as one, or leave it out"
+def require_precise(model: nn.Module) -> None:
+    """Raise unless the parameters have a type in which weights can be orthogonal."""
+    dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
+    if dtype not in PRECISE:
+        raise ValueError(
+            f"parameters must be float32 or float64, got {dtype}, which cannot hold an orthogonal "
+            "weight; call model.float(), and train(precision='bfloat16') or torch.autocast for "
+            "short activations"
         )
-    children = module.named_children()
-    return [entry for child, inner in children for entry in _walk(f"{name}.{child}", inner)]
+
+
+def is_dear(model: nn.Module) -> bool:
+    """Whether making all weights takes more than ``DEAR`` multiplications."""
+    layers = (layer for layer in model.modules() if isinstance(layer, TrainableLayer))
+    return sum(layer.making_cost() for layer in layers) > DEAR
 
 
 def dense_layers(

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.combination import ConvexCombination, combined_gains
 from unitmargin.layers.average_pool import ScaledAveragePool
-from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains
+from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains, walk
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import LIPSCHITZ
 from unitmargin.models.classifier import Classifier, conv_layers, dense_layers, image_shape
@@ -41,7 +41,7 @@ class ConvexResidual(TrainableLayer):
         return share * x + (1.0 - share) * output
 
     def sublayers(self) -> list[Layer]:
-        return [layer for layer in self.branch if isinstance(layer, Layer)]
+        return [layer for _, layer in walk("branch", self.branch)]
 
     def singular_values(self) -> None:
         return None

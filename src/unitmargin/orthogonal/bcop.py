@@ -82,6 +82,10 @@ class BCOPConv2d(KernelConv2d):
         self.raw = nn.Parameter(torch.stack(start))
         start_uniformly(self.out_channels**-0.5, self.bias)
 
+    def making_cost(self) -> float:
+        count, side, _ = self.raw.shape
+        return float(2 * BCOP_STEPS * count * side**3)
+
     def kernel(self) -> Float[Tensor, "out in k k"]:
         """The spatial kernel, differentiable in the matrices."""
         return bcop_kernel(bjorck(self.raw, BCOP_STEPS), self.in_channels, self.out_channels)

@@ -87,5 +87,7 @@ def _steps_on_gram(weight: Stack, steps: int) -> Float[Tensor, "*stack rows rows
 class BjorckLinear(OrthogonalLinear):
     """Dense layer whose weight is the Björck iterate of a free matrix; see :func:`bjorck`."""
 
+    products = 2 * BJORCK_STEPS
+
     def weight(self) -> Float[Tensor, "out in"]:
         return bjorck(self.raw)

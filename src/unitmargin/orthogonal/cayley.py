@@ -59,6 +59,8 @@ class CayleyConv2d(KernelConv2d):
     kernel has full support. See :func:`cayley`.
     """
 
+    products = 4
+
     def make_parameters(self) -> None:
         size = self.kernel_size
         deviation = INITIAL_SCALE / (size * self.in_channels**0.5)
@@ -109,6 +111,8 @@ class CayleyLinear(OrthogonalLinear):
     :math:`\alpha` at :math:`\|X\|_F`.
     Source: Trockman, Kolter, arXiv 2104.07167.
     """
+
+    products = 2
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)

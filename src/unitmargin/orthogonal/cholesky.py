@@ -62,5 +62,10 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
 class CholeskyLinear(OrthogonalLinear):
     """Dense layer whose weight is the orthonormalised free matrix; see :func:`cholesky`."""
 
+    products = 2
+    polishing_tolerance = 1e-2
+    """The rounding of the factor grows with the squared condition number: 2e-4 at 400 x 400 and the
+    harsh rate 0.1, 1e-3 at condition number 300."""
+
     def weight(self) -> Float[Tensor, "out in"]:
         return cholesky(self.raw)

@@ -31,6 +31,8 @@ class OrthogonalLinear(TrainableLayer):
 
     promise = GNP
     exact_in_tf32 = False
+    products = 0
+    """Products of the weight with a square matrix of its rows that make it in evaluation."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
@@ -41,6 +43,9 @@ class OrthogonalLinear(TrainableLayer):
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.weight())
+
+    def making_cost(self) -> float:
+        return float(self.products * self.out_features**2 * self.in_features)
 
     @abstractmethod
     def weight(self) -> Float[Tensor, "out in"]:
@@ -83,6 +88,9 @@ class OrthogonalConv2d(TrainableLayer):
         ValueError: at run time, a map of another size.
     """
 
+    products = 0
+    """Products of a frequency's block with a square matrix of its rows that make it."""
+
     def __init__(
         self, in_channels: int, out_channels: int, map_size: Size, bias: bool = True
     ) -> None:
@@ -97,6 +105,10 @@ class OrthogonalConv2d(TrainableLayer):
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return spectrum_singular_values(self.spectrum())
+
+    def making_cost(self) -> float:
+        wide, narrow = sorted((self.in_channels, self.out_channels), reverse=True)
+        return float(self.products * self.transform.n_pixels * narrow**2 * wide)
 
     @abstractmethod
     def spectrum(self) -> Spectrum:

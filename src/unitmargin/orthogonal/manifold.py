@@ -41,7 +41,8 @@ class ManifoldConv2d(OrthogonalConv2d):
         deviation = INITIAL_SCALE / in_channels**0.5
         shape = (out_channels, in_channels)
         real = torch.randn(self.transform.n_real, *shape) * deviation
-        pairs = torch.randn(self.transform.n_pairs, *shape, dtype=torch.complex64) * deviation
+        complex_type = torch.promote_types(real.dtype, torch.complex64)
+        pairs = torch.randn(self.transform.n_pairs, *shape, dtype=complex_type) * deviation
         start = from_complex(cayley(real), cayley(pairs))
         self.real = nn.Parameter(start.real.contiguous())
         self.pairs = nn.Parameter(start.pairs.contiguous(), requires_grad=bool(pairs.numel()))

@@ -1,5 +1,6 @@
 r"""The polar factor: the nearest matrix with orthonormal rows."""
 
+import math
 from typing import Any
 
 import torch
@@ -103,8 +104,10 @@ def polish(weight: Matrices) -> Matrices:
             single = torch.complex64 if wide.is_complex() else torch.float32
             third = residual.to(single) @ second.to(single)
             return wide + (0.375 * third + 0.3125 * residual.to(single) @ third)
+        if not math.isfinite(size):
+            break
     raise ValueError(
         f"weight of shape {tuple(weight.shape)} does not converge to orthonormal rows (residual "
-        f"{size:.1e} after {POLISH_STEPS} steps); it is far from orthogonal, train it with an "
-        "orthogonal method or pass it through polar() first"
+        f"{size:.1e} after at most {POLISH_STEPS} steps); it is far from orthogonal: lower the "
+        "learning rate, and move weights on the manifold with unitmargin.build_optimizers"
     )

@@ -5,7 +5,7 @@ With S skew, :math:`\exp(S) = \sum_i S^i / i!` is orthogonal. The operator of a 
 """
 
 import math
-from functools import cache
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Inexact
@@ -28,6 +28,9 @@ POWER_STEPS = 10
 """Power steps from a fixed start. They miss a few per cent of the norm of a random matrix, which
 changes the scale of S alone: exp(S) is orthogonal at every scale."""
 
+EXPONENTIAL_PRODUCTS = 7
+"""Products of an exponential: five, and one or two halvings."""
+
 LARGEST_ARGUMENT = {torch.float32: 1.5, torch.float64: 0.3}
 """Norms up to which the series of degree 12 is exact to rounding: x^13 / 13! is 3e-8 and 3e-17."""
 
@@ -37,15 +40,20 @@ def skew_filter(raw: Float[Tensor, "q q k k"]) -> Float[Tensor, "q q k k"]:
     return 0.5 * (raw - raw.transpose(0, 1).flip(2, 3))
 
 
-def unrolled_norm(skew: Float[Tensor, "q q k k"], steps: int = POWER_STEPS) -> Float[Tensor, ""]:
+def unrolled_norm(
+    skew: Float[Tensor, "q q k k"],
+    steps: int = POWER_STEPS,
+    starts: Sequence[Tensor] = (),
+) -> Float[Tensor, ""]:
     r"""Smallest spectral norm of the unrollings of a skew filter, estimated by power steps.
 
     :math:`\sqrt{hw}` times the smallest norm of the four unrollings bounds the operator norm. For a
     skew filter they are two by two the same up to sign and order of rows, so two are left:
     :math:`\mathrm{out} \times (\mathrm{in}\, h w)` and
     :math:`(\mathrm{out}\, h) \times (\mathrm{in}\, w)`; for 1 x 1 filters one.
-    Stateless: the start is fixed, and the gradient flows through the norm with the singular
-    vectors constant, which is exact where they have converged.
+    Stateless: the ``starts`` are fixed (:func:`start_vectors`, drawn where none are given), and the
+    gradient flows through the norm with the singular vectors constant, which is exact where they
+    have converged.
     Cost: ``2 steps`` products of a matrix and a vector.
     Source: Singla, Feizi, "Fantastic Four" (arXiv 1911.10258) and arXiv 2105.11417.
     """
@@ -53,34 +61,42 @@ def unrolled_norm(skew: Float[Tensor, "q q k k"], steps: int = POWER_STEPS) -> F
     if skew.shape[-1] > 1:
         unrolled.append(skew.permute(0, 2, 1, 3).flatten(2).flatten(0, 1))
     norms = []
-    for matrix in unrolled:
+    for matrix, start in zip(unrolled, starts or start_vectors(skew.shape), strict=True):
         fixed = matrix.detach()
-        vector = start_vector(matrix.shape[1]).to(fixed)
+        vector = start.to(fixed)
         for _ in range(steps):
             vector = nn.functional.normalize(fixed.mT @ (fixed @ vector), dim=0)
         norms.append(torch.linalg.vector_norm(matrix @ vector))
     return torch.stack(norms).min()
 
 
-@cache
-def start_vector(size: int) -> Float[Tensor, " size"]:
-    """A fixed unit vector without structure: Gaussian numbers of a generator of its own.
+def start_vectors(shape: Sequence[int]) -> list[Float[Tensor, " size"]]:
+    """Fixed unit vectors without structure, one for each unrolling of a filter: Gaussian numbers of
+    a generator of their own.
 
-    Drawn when a layer is made: ``torch.func.vmap`` refuses to draw numbers in its forward pass.
+    Drawn when a layer is made: neither ``torch.func.vmap`` nor ``torch.compile`` takes a draw in
+    the forward pass.
     """
+    sizes = [shape[1] * shape[2] * shape[3], shape[1] * shape[3]][: 2 if shape[-1] > 1 else 1]
+    return [_start_vector(size) for size in sizes]
+
+
+def _start_vector(size: int) -> Float[Tensor, " size"]:
     generator = torch.Generator().manual_seed(0)
-    vector: Tensor = torch.randn(size, generator=generator)
+    vector: Tensor = torch.randn(size, generator=generator, device="cpu")
     return vector / vector.square().sum().sqrt()
 
 
 def scaled_skew_filter(
-    raw: Float[Tensor, "q q k k"], steps: int = POWER_STEPS
+    raw: Float[Tensor, "q q k k"],
+    steps: int = POWER_STEPS,
+    starts: Sequence[Tensor] = (),
 ) -> Float[Tensor, "q q k k"]:
     """The filter of S: skew part over its unrolled norm, times ``CORRECTION`` beyond 1 x 1."""
     skew = skew_filter(raw)
     correction = CORRECTION if raw.shape[-1] > 1 else 1.0
     # A filter of zeros stays one: its exponential is the identity.
-    norm = unrolled_norm(skew, steps)
+    norm = unrolled_norm(skew, steps, starts)
     return skew * (correction / torch.where(norm > 0.0, norm, 1.0))
 
 
@@ -120,11 +136,18 @@ class SkewConv2d(KernelConv2d):
             )
         self.raw = nn.Parameter(torch.randn(side, side, size, size) / side**0.5)
         start_uniformly(self.out_channels**-0.5, self.bias)
-        scaled_skew_filter(self.raw.detach(), steps=0)  # see start_vector
+        self.starts = start_vectors(self.raw.shape)
+
+    def making_cost(self) -> float:
+        return float(EXPONENTIAL_PRODUCTS * self.transform.n_pixels * self.raw.shape[0] ** 3)
+
+    def skew_filter(self) -> Float[Tensor, "q q k k"]:
+        """The filter of S."""
+        return scaled_skew_filter(self.raw, self.power_steps, self.starts)
 
     def skew_spectrum(self) -> Spectrum:
         """The skew-Hermitian blocks of S, q x q."""
-        return self.kernel_transform(scaled_skew_filter(self.raw, self.power_steps))
+        return self.kernel_transform(self.skew_filter())
 
     def spectrum(self) -> Spectrum:
         return self._slice(self.skew_spectrum().each(exponential))
@@ -156,7 +179,7 @@ class SkewConv2d(KernelConv2d):
 
     def freeze(self) -> CircularConvolution:
         """The deployed layer: exponentials in float64."""
-        skew = scaled_skew_filter(self.raw.detach(), self.power_steps).double()
+        skew = self.skew_filter().detach().double()
         blocks = self._slice(self.exact_spectrum(skew).each(exponential))
         return self.stored(blocks.each(polish_either_way))
 
@@ -171,6 +194,12 @@ def exponential(matrices: Inexact[Tensor, "*stack q q"]) -> Inexact[Tensor, "*st
     Cost: 5 products and one a halving.
     Source: Paterson, Stockmeyer 1973; Higham, Functions of Matrices, chapter 10.
     """
+    if torch.compiler.is_exporting():
+        raise ValueError(
+            "a skew layer must be exported in training mode or frozen, got one in evaluation, "
+            "whose exponential takes as many steps as its weight needs; export "
+            "unitmargin.freeze(model), or model.train()"
+        )
     second = matrices @ matrices
     third, fourth = second @ matrices, second @ second
     norm = float(fourth.detach().abs().sum(-2).max()) ** 0.25 if fourth.numel() else 0.0
@@ -201,11 +230,14 @@ class SkewLinear(OrthogonalLinear):
         super().__init__(in_features, out_features, bias)
         self.raw = nn.Parameter(torch.randn(in_features, in_features) / math.sqrt(in_features))
         start_uniformly(out_features**-0.5, self.bias)
-        self.skew()  # see start_vector
+        self.starts = start_vectors((in_features, in_features, 1, 1))
+
+    def making_cost(self) -> float:
+        return float(EXPONENTIAL_PRODUCTS * self.in_features**3)
 
     def skew(self) -> Float[Tensor, "in in"]:
         """The matrix S, of norm about 1."""
-        return scaled_skew_filter(self.raw[:, :, None, None])[:, :, 0, 0]
+        return scaled_skew_filter(self.raw[:, :, None, None], starts=self.starts)[:, :, 0, 0]
 
     def weight(self) -> Float[Tensor, "out in"]:
         return exponential(self.skew())[: self.out_features]

@@ -71,9 +71,11 @@ class RunFolder:
         """Raise if the folder belongs to another recipe.
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
-        in which a training may be extended.
+        in which a training may be extended. A folder in which no epoch was trained belongs to none.
         """
-        if self.recipe_file.is_file() and _comparable(self.recipe()) != _comparable(recipe):
+        trained = (self.checkpoint_file, self.weights_file, self.model_file)
+        begun = self.recipe_file.is_file() and any(file.exists() for file in trained)
+        if begun and _comparable(self.recipe()) != _comparable(recipe):
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )

@@ -36,5 +36,6 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
     head = frozen.head_promise
     return (
         f"freeze: {GNP.title} {frozen.facts[GNP.fact]:.1e}, {head.title} "
-        f"{frozen.facts[head.fact]:.1e}, {len(frozen.layers)} layers -> {folder.model_file}"
+        f"{frozen.facts[head.fact]:.1e}, polishing error {frozen.facts['polishing_error']:.1e}, "
+        f"{len(frozen.layers)} layers -> {folder.model_file}"
     )

@@ -116,7 +116,7 @@ class ManifoldDescent(torch.optim.Optimizer):
             x = _matrices(parameter, group["paired"])
             state["step"] = torch.zeros((), dtype=torch.float32)
             state["momentum"] = torch.zeros_like(parameter)
-            state["second"] = torch.zeros(x.shape[0], dtype=torch.float32, device=x.device)
+            state["second"] = torch.zeros_like(x[:, 0, 0].real)
             state["vector"] = _numbers(torch.ones_like(x[:, :1, :]), group["paired"])
         return state
 

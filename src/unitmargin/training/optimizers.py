@@ -25,7 +25,8 @@ def build_optimizers(
     kept under ``initial_lr``.
 
     Raises:
-        TypeError: what is no module, or a rate that is no number.
+        TypeError: what is no module, a rate that is no number, or a model whose weights on the
+            manifold are parametrised.
         ValueError: a rate that is negative or not finite, or a model without parameters.
 
     Example:
@@ -43,6 +44,11 @@ def build_optimizers(
     moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
+    if not all(isinstance(parameter, nn.Parameter) for parameter in (*real, *paired)):
+        raise TypeError(
+            "weights on the manifold must be parameters, got a parametrisation of one, which does "
+            "not stay there; call torch.nn.utils.parametrize.remove_parametrizations on its layer"
+        )
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
     if not free and not known:

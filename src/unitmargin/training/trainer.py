@@ -9,6 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from unitmargin.data import Samples, random_crop_flip
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.models import Classifier
 from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
 from unitmargin.training.identity import Identity
@@ -36,6 +37,7 @@ class Trainer:
         processes: Processes,
         quiet: bool,
     ) -> None:
+        require_faithful(model)
         self.model, self.samples, self.options = model, samples, options
         self.processes, self.quiet = processes, quiet
         self.device = samples.inputs.device

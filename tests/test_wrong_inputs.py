@@ -1,0 +1,451 @@
+"""Every verb and every wrong thing: status 2, one line that says what, and nothing written."""
+
+import io
+import os
+import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from wrong_inputs import (
+    GARBAGE,
+    RECIPE,
+    Spoil,
+    arrays,
+    cell,
+    cut,
+    edit,
+    folder,
+    gone,
+    link,
+    pictures,
+    recipe,
+    saved,
+    whole,
+    write,
+)  # fmt: skip
+
+from unitmargin import cli
+
+RUN = "runs/tiny"
+OTHER = "runs/other"
+WALK = ("freeze", "certify", "verify", "check", "report")
+
+
+class Row(NamedTuple):
+    """A command, what the files were made to be, and what its line says."""
+
+    command: str
+    expected: str
+    spoils: tuple[Spoil, ...] = ()
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    status: object
+    out: str
+    err: str
+
+
+def call(*arguments: str) -> Ended:
+    """Run the command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as exited:
+        cli.main([*arguments])
+    return Ended(exited.value.code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two whole runs of different recipes."""
+    base = tmp_path_factory.mktemp("walked")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(base)
+        Path("tiny.toml").write_text(RECIPE)
+        for run, changes in ((RUN, []), (OTHER, ["--seed", "3", "--limit", "50"])):
+            assert call("train", "tiny.toml", "--out", run, *changes).status == 0
+            for verb in WALK:
+                inputs = ["--inputs"] if verb == "certify" else []
+                assert call(verb, run, *inputs).status == 0
+    return base
+
+
+def contents() -> dict[Path, bytes | None]:
+    """Every file below the working directory, but for decoded images that are kept."""
+    found = (path for path in Path().rglob("*") if path.parts[0] != "cache")
+    return {path: path.read_bytes() if path.is_file() else None for path in found}
+
+
+def of(file: str) -> str:
+    return f"{RUN}/{file}"
+
+
+def another(file: str) -> Spoil:
+    """The file of another run."""
+    return lambda: shutil.copy(f"{OTHER}/{file}", of(file))
+
+
+def renamed() -> None:
+    """The archive of arrays under the name of a single one."""
+    os.rename("data", "data.npy")
+
+
+def row(command: str, expected: str, *spoils: Spoil | list[Spoil]) -> Row:
+    flat = [one for spoil in spoils for one in (spoil if isinstance(spoil, list) else [spoil])]
+    return Row(command, expected, tuple(flat))
+
+
+TRAIN = "train new.toml"
+CERTIFICATES, FACTS, CHECKS = of("certificates.csv"), of("certificates.json"), of("checks.json")
+
+FOLDERS = [
+    row(f"{verb} {place}", expected, write("file", "x"), lambda: os.mkdir("empty"))
+    for place in ("none", "file", "empty")
+    for verb, expected in (
+        ("freeze", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("certify", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
+        ("verify", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("report", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("reproduce accuracy --runs", f"{place} is no run folder; run `unitmargin run RECIPE`"),
+    )
+] + [
+    row("check none", "none/certificates.csv does not exist; run `unitmargin certify none` first"),
+    row("check a.csv", "a.csv does not exist; run `unitmargin certify .` first"),
+    row(f"check {RUN} --model none", "none does not exist; run `unitmargin freeze runs/tiny`"),
+    row(f"check {RUN} --inputs none", "run `unitmargin certify runs/tiny --inputs` first"),
+]  # fmt: skip
+
+DAMAGE = [
+    row(f"{verb} {RUN}", expected, spoil(of(file)))
+    for file, verbs, expected in (
+        ("recipe.toml", ("freeze", "verify", "report"), "recipe.toml"),
+        ("weights.safetensors", ("freeze",), "weights.safetensors"),
+        ("model.safetensors", ("certify", "verify", "check", "report"), "model.safetensors"),
+        ("certificates.csv", ("verify", "check", "report"), "certificates.csv"),
+        ("certificates.json", ("verify", "check", "report"), "certificates."),
+        ("inputs.safetensors", ("check",), "inputs.safetensors"),
+        ("checks.json", ("report",), "checks.json"),
+        ("solvers.csv", ("report",), "solvers.csv"),
+        ("measurements.safetensors", ("report",), "measurements.safetensors"),
+        ("history.csv", ("report",), "history.csv"),
+    )
+    for verb in verbs
+    for spoil in (
+        lambda file: write(file, ""),
+        lambda file: write(file, GARBAGE),
+        cut,
+        folder,
+        gone,
+    )
+] + [
+    row(f"{verb} {RUN}", expected, another(file))
+    for verb, file, expected in (
+        ("verify", "model.safetensors", "model_sha256 must be"),
+        ("check", "model.safetensors", "is not the model that"),
+        ("report", "certificates.json", "model_sha256 must be"),
+        ("verify", "certificates.csv", "rows must be numbered from 0 to 59"),
+        ("check", "inputs.safetensors", "is not the file of inputs that"),
+        ("report", "checks.json", "model_sha256 must be"),
+        ("report", "solvers.csv", "it must hold labels and radii of certificates.csv"),
+        ("report", "measurements.safetensors", "model_sha256 must be"),
+        ("train tiny.toml --out", "recipe.toml", "holds a run of another recipe; choose another"),
+    )
+]  # fmt: skip
+
+TABLES = [
+    row(f"{verb} {RUN}", expected, spoil)
+    for spoil, expected, verbs in (
+        (whole(CERTIFICATES, lambda text: text.replace(",", ";")), "columns must be", WALK[2:]),
+        (whole(CERTIFICATES, lambda text: f"\ufeff{text}"), "columns must be", WALK[2:]),
+        (
+            whole(CERTIFICATES, lambda text: text.replace(",radius", "")),
+            "columns must be",
+            WALK[2:],
+        ),
+        (whole(CERTIFICATES, lambda text: f"{text}{text.splitlines()[-1]}\n"), "rows", WALK[2:]),
+        (whole(CERTIFICATES, lambda text: text + '"' + "x" * 200_000), "field larger", WALK[2:]),
+        (cell(CERTIFICATES, "radius", ""), "certificates.csv", WALK[2:]),
+        (cell(CERTIFICATES, "radius", "0x10"), "certificates.csv", WALK[2:]),
+        (cell(CERTIFICATES, "radius", "nan"), "radius in line 2 must be", ("verify", "report")),
+        (cell(CERTIFICATES, "radius", "-1.0"), "radius in line 2 must be", ("verify", "report")),
+        (cell(CERTIFICATES, "radius", "1e400"), "radius in line 2 must be", ("verify", "report")),
+        (cell(CERTIFICATES, "label", "9" * 5000), "label in line 2 must", ("verify", "report")),
+        (cell(CERTIFICATES, "runner_up", "9" * 20), "must fit into 64 bits", ("verify", "report")),
+        (cell(CERTIFICATES, "predicted", "-5"), "predicted in line 2 must", ("verify", "report")),
+        (cell(CERTIFICATES, "label", "7"), "or other labels", ("verify",)),
+        (cell(CERTIFICATES, "index", "7"), "rows must be numbered from 0", WALK[2:]),
+    )
+    for verb in verbs
+]
+
+JSON = [
+    row(f"{verb} {RUN}", expected, spoil(file))
+    for file, verbs, name in (
+        (FACTS, ("verify", "check", "report"), "certificates."),
+        (CHECKS, ("report",), "checks.json"),
+    )
+    for verb in verbs
+    for spoil, expected in (
+        (lambda file: write(file, "[]"), name),
+        (lambda file: write(file, "3"), name),
+        (lambda file: write(file, "[" * 100_000), name),
+        (lambda file: write(file, '{"a": NaN}'), name),
+        (lambda file: write(file, f'{{"a": {"9" * 5000}}}'), name),
+        (lambda file: write(file, "\ufeff{}"), name),
+        (lambda file: edit(file, '"model_sha256": "', '"model_sha256": "0'), "model"),
+        (lambda file: edit(file, '"samples": ', '"samples": -'), name),
+    )
+] + [
+    row(f"verify {RUN}", "a key occurs twice", edit(FACTS, '"format"', '"units": "x", "format"')),
+    row(f"check {RUN}", "unknown profile 'float16'", edit(FACTS, '"float64"', '"float16"')),
+    row(f"verify {RUN}", "profile must be one of", edit(FACTS, '"float64"', '"float16"')),
+    row(f"check {RUN}", "its profile must be a name", edit(FACTS, '"float64"', "{}")),
+    row(f"check {RUN}", "its format must be", edit(FACTS, "certificates-1", "certificates-0")),
+]  # fmt: skip
+
+RECIPES = [
+    row("train none.toml", "no recipe none.toml; pass a file, or one of cifar10-ugnn"),
+    row("train .", "no recipe .; pass a file, or one of"),
+    row("run none", "no recipe none; pass a file, or one of"),
+    row(TRAIN, "name must be given, got nothing; add it", write("new.toml", "")),
+    row(TRAIN, "is not valid TOML: Invalid value (at line 1", write("new.toml", "a = = b")),
+    row(TRAIN, "is not valid TOML: 'utf-8' codec can't", write("new.toml", GARBAGE)),
+    row(TRAIN, "is not valid TOML: 'utf-8' codec can't", write("new.toml", RECIPE, "utf-16")),
+    row(TRAIN, "new.toml is not valid TOML: Exceeds", write("new.toml", f"a = {'9' * 5000}")),
+    row(TRAIN, "new.toml is not valid TOML: maximum", write("new.toml", f"a = {'[' * 50_000}")),
+    row(TRAIN, "is not valid TOML: Cannot overwrite", write("new.toml", "a = 1\na = 2")),
+    row(TRAIN, "data must be a table", recipe("[data]", "[[data]]")),
+    row(TRAIN, "trainings is no option", recipe("[training]", "[trainings]")),
+    row(TRAIN, "name must name a folder", write("new.toml", 'name = "../esc"')),
+    row(TRAIN, "name must name a folder", write("new.toml", 'name = ""')),
+    row(TRAIN, "name must be a valid string, got 3", write("new.toml", "name = 3")),
+] + [
+    row(TRAIN, expected, recipe(old, new))
+    for old, new, expected in (
+        ("epochs = 1", "epoch = 1", "training.epoch is no option"),
+        ("epochs = 1", 'epochs = "1"', "training.epochs must be a valid integer, got '1'"),
+        ("epochs = 1", "epochs = 1.5", "training.epochs must be a valid integer, got 1.5"),
+        ("epochs = 1", "epochs = true", "training.epochs must be a valid integer, got True"),
+        ("epochs = 1", "epochs = 0", "training.epochs must be greater than 0, got 0"),
+        ("epochs", f"seed = {2**64}\nepochs", "training.seed must be less than 4294967296"),
+        ("epochs", "seed = -1\nepochs", "training.seed must be greater than or equal to 0"),
+        ("epochs", "loss = 'l'\nepochs", "training.loss must be one of multi_margin"),
+        ("epochs", "schedule = 's'\nepochs", "training.schedule must be one of halving"),
+        ("epochs", "optimizer = 'o'\nepochs", "training.optimizer must be one of adam, sgd"),
+        ("epochs", "precision = 'p'\nepochs", "training.precision must be one of float32"),
+        ("epochs", "precision = 'tf32'\nepochs", 'precision tf32 needs linear = "manifold"'),
+        ("epochs", "padding = 'p'\nepochs", "training.padding must be one of zeros"),
+        ("epochs", "learning_rate = inf\nepochs", "learning_rate must be a finite number, got"),
+        ("epochs", "learning_rate = nan\nepochs", "learning_rate must be a finite number, got"),
+        ("epochs", "learning_rate = 1e400\nepochs", "learning_rate must be a finite number"),
+        ("epochs", "learning_rate = 0.0\nepochs", "learning_rate must be greater than 0"),
+        ("epochs", "momentum = 1.0\nepochs", "training.momentum must be less than 1"),
+        ("epochs", "flip = 3\nepochs", "training.flip must be a valid boolean, got 3"),
+        ("epochs", "crop = -1\nepochs", "training.crop must be greater than or equal to 0"),
+        ("batch_size = 32", "batch_size = 0", "training.batch_size must be greater than 0"),
+        ("limit = 60", "limit = 0", "data.limit must be greater than 0, got 0"),
+        ("limit = 60", "upsample = 0", "data.upsample must be greater than 0, got 0"),
+        ("limit = 60", "path = 'none'", "path must be left out for data set 'digits'"),
+        ('"digits"', '"digitz"', "data.name must be one of digits"),
+        ('"digits"', '"npz"', "path must be given for data set 'npz'"),
+        ('"digits"', '"images"', "path must be given for data set 'images'"),
+        ('"digits"', '"moons"', "out_features must be at most in_features"),
+        ('"dense_ugnn"', '"dense"', "model.name must be one of ugnn, dense_ugnn"),
+        ("[16]", "[0]", "out_features must be at least 1, got 0"),
+        ("[16]", "[99999999]", "out_features must be at most in_features"),
+        ("[16]", '"16"', "model.hidden must be a list, got '16'"),
+        ("hidden", "linear = 'l'\nhidden", "model.linear must be one of bjorck"),
+        ("hidden", "head = 'h'\nhidden", "model.head must be one of bounded"),
+        ("hidden", "activation = 'a'\nhidden", "model.activation must be one of abs"),
+        ("hidden", "conv = 'cayley'\nhidden", "model.conv is no option"),
+        ("hidden", "in_shape = [3]\nhidden", "model.in_shape is no option"),
+        ("hidden", "normalization = 'n'\nhidden", "model.normalization must be one of none"),
+        ('"dense_ugnn"\nhidden = [16]', '"ugnn"\nconv = "c"', "model.conv must be one of"),
+        ('"dense_ugnn"\nhidden = [16]', '"ugnn"\ndepth = 9', "divisible by 2**depth"),
+        ('"dense_ugnn"\nhidden = [16]', '"resnet9"', "must be divisible by 16, got 8 x 8"),
+        ("verify_samples = 20", "verify_samples = 0", "verify_samples must be greater than 0"),
+        ("verify_samples = 20", "dtype = 'float16'", "dtype must be one of float32, float64"),
+        ("verify_samples = 20", "extra = 1", "extra is no option, known: name, data"),
+    )
+]  # fmt: skip
+
+OPTIONS = [
+    row(f"train new.toml {option}", expected, recipe(), write("file", "x"), link("loop", "loop"))
+    for option, expected in (
+        ("--limit 0", "limit must be greater than 0, got 0"),
+        ("--limit -1", "limit must be greater than 0, got -1"),
+        ("--epochs 0", "epochs must be greater than 0, got 0"),
+        ("--seed -1", "seed must be greater than or equal to 0, got -1"),
+        ("--device gpu", "device must be one that torch can use here, got 'gpu'; use cpu"),
+        ("--device meta", "device must be one that torch can use here, got 'meta'; use cpu"),
+        ("--data none", "path must be left out for data set 'digits'"),
+        ("--out file", "file: File exists; name a folder, or move the file away"),
+        ("--out file/below", "file/below: Not a directory; name a folder"),
+        (f"--out {'n' * 300}", "File name too long; choose a shorter name"),
+        ("--out loop/x", "loop/x: Too many levels of symbolic links; mend the links"),
+        (f"--out {RUN}", f"{RUN} holds a run of another recipe; choose another --out"),
+    )
+] + [
+    row("run new.toml --limit 0", "limit must be greater than 0", recipe()),
+    row("run new.toml --device gpu", "device must be one that torch can use", recipe()),
+    row("run new.toml --out file", "file: File exists; name a folder", recipe(), write("file", "")),
+    row("demo --out file", "file: File exists; name a folder", write("file", "")),
+    row(f"verify {RUN} --solvers foo", "solver must be one of sphere_tracing"),
+    row(f"verify {RUN} --solvers", "solvers must be one or more of sphere_tracing"),
+    row(f"verify {RUN} --solvers fmn:steps=nan", "steps of fmn must be a whole number, got 'nan'"),
+    row(f"verify {RUN} --solvers fmn:steps=0", "steps must be at least 1, got 0"),
+    row(f"verify {RUN} --solvers fmn:steps", "options of fmn must be OPTION=VALUE"),
+    row(f"verify {RUN} --samples 0", "samples must be at least 1, got 0"),
+    row(f"verify {RUN} --samples -1", "samples must be at least 1, got -1"),
+    row(f"check {RUN} --inputs a.npy", "is no .npy file", write("a.npy", "x")),
+    row(f"check {RUN} --inputs data.npy", "is no .npy file: the magic", arrays(), renamed),
+    row(f"check {RUN} --inputs a.npy", "inputs must have shape", saved(np.ones(3))),
+    row(f"check {RUN} --inputs a.npy", "floating-point numbers", saved(np.ones(3, int))),
+    row(f"check {RUN} --model file", "is no sound safetensors file", write("file", "x")),
+    row("reproduce accurate", "target must be one of accuracy, input-size"),
+    row("reproduce tightness --solvers foo", "solver must be one of sphere_tracing"),
+    row("reproduce tightness --samples 0", "verify_samples must be greater than 0"),
+    row("reproduce accuracy --seeds 0", "seeds must be at least 1, got 0; the paper has 4"),
+    row("reproduce accuracy --limit 0", "limit must be greater than 0, got 0"),
+    row("reproduce accuracy --epochs 0", "epochs must be greater than 0, got 0"),
+    row("reproduce accuracy --device gpu", "device must be one that torch can use here"),
+    row("reproduce accuracy --data none", "none: must be a folder or a tar archive"),
+    row("reproduce accuracy --data empty", "empty: must hold .bin", lambda: os.mkdir("empty")),
+    row(f"reproduce accuracy --runs {RUN} --out file", "file: File exists", write("file", "")),
+] + [
+    row(f"reproduce accuracy --minutes {minutes}", "minutes must be positive and finite, got")
+    for minutes in ("0", "nan", "-1", "inf")
+]  # fmt: skip
+
+DATA = [
+    row(TRAIN, expected, arrays(**changes))
+    for changes, expected in (
+        ({"y_train": None}, "must hold x_train, y_train, x_test and y_test"),
+        ({"y_train": np.array([0, 1, 0])}, "labels must be int64 of shape (4,)"),
+        ({"y_train": np.array([0.0, 1.0, 0.0, 1.0])}, "y_train must be integers, got float64"),
+        ({"y_train": np.array(["a", "b", "a", "b"])}, "y_train must be integers, got <U1"),
+        ({"y_train": np.array([0, -1, 0, 1])}, "labels must be >= 0, got -1"),
+        ({"y_train": np.array([0, 10**15, 0, 1])}, "must count classes from 0, got 10000"),
+        ({"y_train": np.zeros(4, int), "y_test": np.zeros(2, int)}, "two or more different names"),
+        ({"x_train": np.array([{}] * 4)}, "plain arrays, got: Object arrays cannot be loaded"),
+        ({"x_train": np.full((4, 2), np.nan)}, "inputs must be finite, got NaN or infinity"),
+        ({"x_train": np.full((4, 2), 1e300)}, "inputs must be finite, got NaN or infinity"),
+        ({"x_train": np.zeros((4, 3))}, "must have one shape, got (3,) and (2,)"),
+        ({"x_train": np.zeros((4, 2, 2))}, "x_train must have shape (n, channels, height, width)"),
+        ({"x_train": np.zeros((4, 2), complex)}, "x_train must be uint8 or floating"),
+        ({"x_train": np.zeros((0, 2)), "y_train": np.zeros(0, int)}, "at least one number"),
+        ({"classes": np.array(["a", "a"])}, "classes must be two or more different names"),
+        ({"classes": np.array(["a"])}, "classes must be two or more different names"),
+    )
+] + [
+    row(TRAIN, expected, arrays(), spoil)
+    for spoil, expected in (
+        (gone("data"), "must be a .npz file, found none; check the path"),
+        (folder("data"), "must be a .npz file, found none; check the path"),
+        (write("data", ""), "must be a .npz file of plain arrays"),
+        (write("data", GARBAGE), "must be a .npz file of plain arrays"),
+        (cut("data"), "must be a .npz file of plain arrays, got: File is not a zip file"),
+    )
+] + [
+    row(TRAIN, expected, pictures(*spoils))
+    for spoils, expected in (
+        ([gone("data")], "No such file or directory"),
+        ([gone("data"), lambda: os.mkdir("data")], "got no class in train; add the folder"),
+        ([gone("data"), write("data", "x")], "an archive must be a whole tar file"),
+        ([gone("data/train/b"), gone("data/test/b")], "two or more different names"),
+        ([gone("data/train/b")], "got no train/b; add it"),
+        ([gone("data/test")], "got no class in test; add the folder"),
+        ([lambda: Image.new("L", (5, 4)).save("data/train/a/0.png")], "must have the size of"),
+        ([cut("data/train/a/1.png")], "train/a/1.png: must be a whole image"),
+        ([write("data/train/a/1.png", "")], "train/a/1.png: must be a whole image"),
+        ([write("data/train/a/notes.txt", "x")], "train/a/notes.txt: must be a whole image"),
+        ([link("data/train/a/9.png", "0.png")], "got the symbolic link train/a/9.png"),
+        ([write("cache", "x")], "cache: must be a folder that can be written to, got cache"),
+    )
+]  # fmt: skip
+
+ROWS = FOLDERS + DAMAGE + TABLES + JSON + RECIPES + OPTIONS + DATA
+
+
+@pytest.mark.parametrize("wrong", ROWS, ids=[f"{row.command[:60]}" for row in ROWS])
+def test_a_wrong_input_is_status_2_and_one_line_and_nothing_is_written(
+    wrong: Row, walked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(walked, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNITMARGIN_CACHE", "cache")
+    for spoil in wrong.spoils:
+        spoil()
+    before = contents()
+    status, out, err = call(*wrong.command.split())
+    assert (status, out) == (2, ""), err
+    assert err.startswith("unitmargin: ")
+    assert wrong.expected in err
+    assert (err.count("\n"), err[-1]) == (1, "\n")
+    assert contents() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("", "demo"), ("fly", "fly"), ("train", "recipe"), ("freeze", "PATH"),
+        ("train digits --speed 9", "--speed"), ("train digits --seed", "--seed"),
+        ("train digits --epochs 1e3", "--epochs"), ("train digits --limit 1.5", "--limit"),
+        ("verify run --box maybe", "--box"), ("verify run --samples x", "--samples"),
+        ("reproduce upd --minutes x", "--minutes"), ("demo x", "x"), ("demo --outt x", "--outt"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_status_2_and_names_the_argument(command: str, named: str) -> None:
+    status, out, err = call(*command.split())
+    assert (status, out) == (2, "")
+    assert named.lower() in err.lower()
+
+
+READERS = [
+    (verb, file)
+    for file, verbs in {
+        "recipe.toml": ("freeze", "certify", "verify", "report"),
+        "weights.safetensors": ("freeze", "report"),
+        "model.safetensors": ("certify", "verify", "check", "report"),
+        "certificates.csv": ("verify", "check", "report"),
+        "certificates.json": ("verify", "check", "report"),
+        "inputs.safetensors": ("check", "verify"),
+        "checks.json": ("report",), "solvers.csv": ("report",), "history.csv": ("report",),
+        "measurements.safetensors": ("report",),
+    }.items()
+    for verb in verbs
+]  # fmt: skip
+
+WORDS = [b"0", b"-1", b"null", b"NaN", b"1e400", b"[", b"{}", b'"', b"\x00", b"\xff", b"9" * 30]
+
+
+@settings(max_examples=60)
+@given(
+    reader=st.sampled_from(READERS),
+    start=st.floats(0, 1),
+    length=st.integers(0, 40),
+    new=st.sampled_from(WORDS) | st.binary(max_size=20),
+    ending=st.booleans(),
+)
+def test_a_damaged_file_of_a_run_is_read_or_refused(
+    walked: Path, reader: tuple[str, str], start: float, length: int, new: bytes, ending: bool
+) -> None:
+    """Claims that were changed in certificates.csv are broken promises; no other damage is one."""
+    verb, name = reader
+    with TemporaryDirectory() as folder:
+        run = Path(shutil.copytree(walked / RUN, Path(folder, "run")))
+        old = (run / name).read_bytes()
+        place = int(start * len(old))
+        rest = b"" if ending else old[place + length :]
+        (run / name).write_bytes(old[:place] + new + rest)
+        status, _, err = call(verb, str(run))
+    claims = name == "certificates.csv" and verb in ("verify", "check")
+    assert status in ((0, 1, 2) if claims else (0, 2)), err
+    assert err.count("\n") == (status == 2), err
