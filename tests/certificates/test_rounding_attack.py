@@ -26,7 +26,7 @@ from unitmargin.layers.activations import GroupSort
 FEW = 250
 """Candidates where the attack is not the point."""
 
-SINGLE = ["float32", "float32-blocked"]
+SINGLE = ["float32"]
 
 
 def network(dtype: torch.dtype = torch.float32) -> FrozenNetwork:

@@ -5,21 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 
 import pytest
 import torch
 from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
-from unitmargin.frozen import Dense, FrozenNetwork, canary, convolution
+from unitmargin.frozen import Dense, FrozenNetwork, canary
 from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError
-from unitmargin.frozen.weighted import blocked_product
 
 CPU = torch.device("cpu")
-
-SINGLE = ("float32", "float32-blocked")
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +43,12 @@ def test_t10_flushing_denormals_is_refused(frozen: FrozenNetwork, name: str) -> 
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])
-@pytest.mark.parametrize("name", SINGLE)
-def test_t10_reduced_precision_products_are_refused(
-    frozen: FrozenNetwork, name: str, precision: str
-) -> None:
+def test_t10_reduced_precision_products_are_refused(frozen: FrozenNetwork, precision: str) -> None:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
         with pytest.raises(ProfileError, match="full float32 products"):
-            certify(frozen, torch.rand(2, 1, 8, 8), name)
+            certify(frozen, torch.rand(2, 1, 8, 8), "float32")
         certify(frozen, torch.rand(2, 1, 8, 8), "float64")  # not concerned
     finally:
         torch.set_float32_matmul_precision(before)
@@ -118,51 +111,17 @@ def test_t10_the_canary_runs_once_a_network(
 
 
 def test_unknown_profiles_list_the_known_ones(frozen: FrozenNetwork) -> None:
-    with pytest.raises(ValueError, match="float64, float32-blocked, float32, got 'float16'"):
+    with pytest.raises(ValueError, match="float64, float32, got 'float16'"):
         certify(frozen, torch.rand(1, 1, 8, 8), "float16")
 
 
-@pytest.mark.parametrize("name", SINGLE)
-def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork, name: str) -> None:
+def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork) -> None:
     with pytest.raises(ValueError, match=r"x must hold torch.float32 numbers"):
-        certify(frozen, torch.full((1, 1, 8, 8), 0.1, dtype=torch.float64), name)
+        certify(frozen, torch.full((1, 1, 8, 8), 0.1, dtype=torch.float64), "float32")
     weight = torch.full((2, 2), 0.1, dtype=torch.float64)
     wide = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
     with pytest.raises(ValueError, match="tensor weight of layer 0 in torch.float64"):
-        certify(wide, torch.zeros(1, 2), name)
-
-
-@pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 65, 500])
-def test_blocked_products_keep_to_their_bound(length: int) -> None:
-    """Against exact rational sums, with the roundings counted by ``Profile.length``."""
-    profile = PROFILES["float32-blocked"]
-    assert profile.chunk is not None
-    left = torch.rand(3, length)  # one sign: no cancellation hides an error
-    right = torch.rand(4, length)
-    found = blocked_product(left, right, profile.chunk)
-    unit = Fraction(profile.unit)
-    for i in range(3):
-        for j in range(4):
-            pairs = zip(left[i].tolist(), right[j].tolist(), strict=True)
-            exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
-            error = abs(Fraction(float(found[i, j])) - exact) / exact
-            assert error <= profile.length(length) * unit / (1 - profile.length(length) * unit)
-
-
-def test_blocked_layers_compute_the_same_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In float64, where chunks and plain products differ by rounding alone."""
-    monkeypatch.setattr(convolution, "WIDE_CHANNELS", 4)
-    frozen = freeze(UGNN((1, 16, 16), 4, hidden=(100,)), torch.float64)
-    profile = Profile("blocked", torch.float64, 2)
-    x = torch.rand(3, 1, 16, 16, dtype=torch.float64)
-    layers = list(profile.deploy(frozen.network).layers)
-    assert (FrozenNetwork(layers, (1, 16, 16))(x) - frozen(x)).abs().max() <= 1e-13
-    kinds = [type(layer).__name__ for layer in layers]
-    assert kinds[1] == "CircularConvolution"  # an FFT of one channel
-    assert kinds[-1] == "BlockedDense"
-    assert {"WideConvolution", "WideDense"} < set(kinds)
-    blocks = [layer for layer in layers if isinstance(layer, convolution.BlockedConvolution)]
-    assert any(layer.transform.by_matrix for layer in blocks)
+        certify(wide, torch.zeros(1, 2), "float32")
 
 
 THREADS = """

@@ -15,7 +15,7 @@ from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunError, RunFolder
 
 CERTIFICATES = replace(
-    made_certificates([0, 1, 2, 0], [1 / 3, 0.0, -0.25, 0.1 + 0.2]), profile="float32-blocked"
+    made_certificates([0, 1, 2, 0], [1 / 3, 0.0, -0.25, 0.1 + 0.2]), profile="float32"
 )
 INPUTS = torch.rand(4, 3)
 

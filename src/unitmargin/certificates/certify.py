@@ -128,8 +128,7 @@ def certify(
     the rounding errors, ``slack``, was taken off (docs/soundness.md).
 
     Args:
-        profile: ``float64``; ``float32-blocked``, whose long sums run in an order that the library
-            owns; ``float32``, in any order: honest, and usually too loose for large inputs.
+        profile: ``float64``, or ``float32``: honest, and usually too loose for large inputs.
             Default: the network's own.
         domain: ``model`` refuses entries outside of ``frozen.domain``, which are in other units
             than those the network was trained in, and so would the radius be; ``any`` takes them.

@@ -121,9 +121,6 @@ class ConvexCombination(FixedLayer):
             self.kind, constants.norm, error, output, largest, error, tuple(rows), rest
         )
 
-    def blocked(self, chunk: int) -> "ConvexCombination":
-        return ConvexCombination(self.share, [inner.blocked(chunk) for inner in self.sublayers()])
-
 
 def take_prefixed(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Moves the tensors with the prefix out of the dictionary, by the rest of their names."""

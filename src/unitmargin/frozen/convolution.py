@@ -1,6 +1,5 @@
 """The circular convolution of a deployed network, stored by frequency."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from unitmargin.frozen.transforms import (
     transform_error,
     underflow_of_transform,
 )
-from unitmargin.frozen.weighted import WIDE_CHANNELS, Errors, WeightedLayer, Wide, blocked_product
+from unitmargin.frozen.weighted import Errors, WeightedLayer
 from unitmargin.layers.arithmetic import (
     UP,
     Affine,
@@ -29,7 +28,7 @@ from unitmargin.layers.arithmetic import (
     product_up,
 )
 from unitmargin.layers.bounds import LayerConstants
-from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, join_products
+from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve
 from unitmargin.layers.singular_values import spectrum_singular_values
 
 BIAS_ROUNDINGS = 3
@@ -106,53 +105,19 @@ class CircularConvolution(WeightedLayer):
     def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(9): transform, one product a frequency with the bias in it or after it, transform back,
         all in ``arithmetic``. What a step loses to underflow passes through the later ones."""
-        (outputs, inputs), pixels = self.size, self.transform.n_pixels
-        unit, length = arithmetic.unit, arithmetic.length(inputs)
+        (outputs, inputs), pixels, unit = self.size, self.transform.n_pixels, arithmetic.unit
         turn = transform_error(self.transform, unit)
         lost = underflow_of_transform(pixels, inputs, arithmetic)
         turned = incoming * (1.0 + turn) + lost
-        sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
+        sums = gamma(inputs + 1, unit)  # one more: the bias, or Re Re - Im Im
         error = (incoming * turn + lost) * constants.norm + turned * (sums * constants.absolute)
-        error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
+        error = error + Affine(constants.bias) * gamma(inputs + BIAS_ROUNDINGS, unit)
         error = error + arithmetic.underflow(2 * inputs, pixels * outputs)
         summed = incoming * constants.norm + Affine(constants.bias) + error
         largest = turned + turned * constants.absolute + Affine(constants.bias) + summed
         error = error + summed * turn + underflow_of_transform(pixels, outputs, arithmetic)
         return error * UP, largest * inside_a_transform(pixels)
 
-    def blocked(self, chunk: int) -> "CircularConvolution":
-        """In float64 on small maps with few channels; else sums by chunks, one chunk as it is."""
-        channels = self.size[1]
-        if self.transform.by_matrix and channels <= WIDE_CHANNELS:
-            return WideConvolution(self)
-        return BlockedConvolution(self, chunk) if channels > chunk else self
-
     def extra_repr(self) -> str:
         (outputs, inputs), (height, width) = self.size, self.transform.map_size
         return f"{inputs}, {outputs}, map={height}x{width}"
-
-
-class BlockedConvolution(CircularConvolution):
-    """A circular convolution whose sums over channels run by chunks; the bias comes after them."""
-
-    kind = CircularConvolution.kind
-
-    def __init__(self, layer: CircularConvolution, chunk: int) -> None:
-        super().__init__(layer.real, layer.pairs, layer.bias, layer.transform.map_size)
-        self.chunk = chunk
-
-    def forward(self, x: Float[Tensor, "batch in h w"]) -> Float[Tensor, "batch out h w"]:
-        with torch.autocast(x.device.type, enabled=False):
-            self.transform.require_map(x)
-            real, pairs = self.transform.analyse(x)
-            blocks = self.pairs.flatten(1, 2)
-            four = blocked_product(pairs.flatten(1, 2), blocks, self.chunk)
-            waves = blocked_product(real, self.real, self.chunk)
-            waves[0] += self.bias * math.sqrt(self.transform.n_pixels)
-            return self.transform.synthesise(waves, join_products(four))
-
-
-class WideConvolution(Wide, CircularConvolution):
-    """A circular convolution evaluated in float64."""
-
-    kind = CircularConvolution.kind

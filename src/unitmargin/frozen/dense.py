@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
-from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide, blocked_product
+from unitmargin.frozen.weighted import Errors, WeightedLayer
 from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma, norm_bounds
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.singular_values import singular_values
@@ -52,36 +52,8 @@ class Dense(WeightedLayer):
         """(8): one dot product and one bias an output, in any order."""
         outputs, inputs = self.size
         terms = incoming * constants.absolute + Affine(constants.bias)
-        error = terms * gamma(arithmetic.length(inputs) + 1, arithmetic.unit)
+        error = terms * gamma(inputs + 1, arithmetic.unit)
         return error + arithmetic.underflow(inputs, outputs), terms
-
-    def blocked(self, chunk: int) -> "Dense":
-        """In float64."""
-        return WideDense(self)
-
-    def blocked_head(self, chunk: int) -> "Dense":
-        """As the head of a ``float32-blocked`` network: its sums by chunks."""
-        return BlockedDense(self, chunk)
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[1]}, {self.weight.shape[0]}"
-
-
-class BlockedDense(Dense):
-    """A dense layer whose long dot products are summed by chunks."""
-
-    kind = Dense.kind
-
-    def __init__(self, layer: Dense, chunk: int) -> None:
-        super().__init__(layer.weight, layer.bias)
-        self.chunk = chunk
-
-    def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
-        with torch.autocast(x.device.type, enabled=False):
-            return blocked_product(x, self.weight, self.chunk) + self.bias
-
-
-class WideDense(Wide, Dense):
-    """A dense layer evaluated in float64."""
-
-    kind = Dense.kind

@@ -12,13 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen.network import FixedNetwork
-from unitmargin.frozen.weighted import WIDE_CHANNELS
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
-
-CHUNK = 32
-"""Products a float32 dot product of ``float32-blocked`` sums before it meets another: the slack
-falls with it, and shorter products take longer than sums in float64."""
-
 
 THREAD_NUMBERS = 2**15
 """Numbers that torch leaves to one thread: with as many for each, every thread has its share."""
@@ -32,17 +26,12 @@ class ProfileError(RuntimeError):
 class Profile(Arithmetic):
     """One way to evaluate a frozen network, with the arithmetic that its bounds assume.
 
-    The name is that of ``certify(frozen, x, profile=name)``; a profile with a ``chunk`` evaluates
-    layers as their ``blocked`` says.
+    The name is that of ``certify(frozen, x, profile=name)``. Sums run in any order.
     """
 
     def definition(self) -> dict[str, Any]:
         """What the profile is, as JSON values."""
-        return {
-            "dtype": str(self.dtype).removeprefix("torch."),
-            "chunk": self.chunk,
-            "wide_channels": None if self.chunk is None else WIDE_CHANNELS,
-        }
+        return {"dtype": str(self.dtype).removeprefix("torch.")}
 
     def hold(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """The same numbers in the profile's type.
@@ -75,9 +64,6 @@ class Profile(Arithmetic):
                     )
         layers = [copy.deepcopy(layer).to(self.dtype) for layer in network.features()]
         head = copy.deepcopy(network.head).to(self.dtype)
-        if self.chunk is not None:
-            layers = [layer.blocked(self.chunk) for layer in layers]
-            head = head.blocked_head(self.chunk)
         return FixedNetwork([*layers, head], network.in_shape, network.head_promise)
 
 
@@ -85,7 +71,6 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("float64", torch.float64),
-        Profile("float32-blocked", torch.float32, CHUNK),
         Profile("float32", torch.float32),
     )
 }

@@ -168,7 +168,7 @@ def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, T
     """(12), last term: rounding of the two logits themselves; constant and slope of each pair, and
     a bound of the numbers met on the way to their difference."""
     features = head.weight.shape[1]
-    relative = gamma(profile.length(features) + HEAD_ROUNDINGS, profile.unit) * UP
+    relative = gamma(features + HEAD_ROUNDINGS, profile.unit) * UP
     norms = norm_bounds(head.weight.cpu())
     biases = head.bias.cpu().double().abs()
     tiny = profile.underflow(features, 4).constant

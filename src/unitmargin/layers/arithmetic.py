@@ -128,23 +128,15 @@ class Arithmetic:
     Attributes:
         name: of the execution profile, or of whoever evaluates.
         dtype: type of weights, inputs and activations.
-        chunk: longest dot product in that type; None for any length.
     """
 
     name: str
     dtype: torch.dtype
-    chunk: int | None = None
 
     @property
     def unit(self) -> float:
         """Unit roundoff of the type."""
         return UNIT_ROUNDOFF[self.dtype]
-
-    def length(self, n: int) -> int:
-        """Most roundings that one of n summed products meets, in any order within a chunk."""
-        if self.chunk is None or n <= self.chunk:
-            return n
-        return self.chunk + math.ceil(math.log2(-(-n // self.chunk)))
 
     def underflow(self, operations: int, outputs: int) -> Affine:
         """Norm of what underflow or flushing may cost all outputs of a layer, each a sum of that

@@ -158,10 +158,6 @@ class FixedLayer(Layer):
         largest = largest + incoming + output
         return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
-    def blocked(self, chunk: int) -> "FixedLayer":
-        """The layer as ``float32-blocked`` evaluates it behind other hidden layers."""
-        return self
-
     def fix(self) -> "FixedLayer":
         return self
 
