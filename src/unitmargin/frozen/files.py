@@ -21,6 +21,7 @@ from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -65,11 +66,12 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     recorded at freezing, the execution profiles, as JSON, and the hash of it all. See :func:`load`.
 
     Raises:
-        TypeError: a model that is not frozen.
+        TypeError: a model that is not frozen, or evaluates something else than what is written.
         ValueError: what :func:`load` would refuse: a number that is not finite, a layer of an
             unknown kind; nothing is written.
     """
     require_frozen(frozen)
+    require_faithful(frozen)
     tensors: dict[str, Tensor] = {}
     layers = []
     for index, layer in enumerate([*frozen.features(), frozen.head]):
