@@ -22,6 +22,7 @@ from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -70,11 +71,13 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     :func:`load`.
 
     Raises:
-        TypeError: a model that is not frozen, or no path.
+        TypeError: a model that is not frozen, or evaluates something else than what is written; no
+            path.
         ValueError: a folder, or what :func:`load` would refuse: a number that is not finite, a
             layer of an unknown kind; nothing is written.
     """
     require_frozen(frozen)
+    require_faithful(frozen)
     file = require_path("path", path)
     tensors: dict[str, Tensor] = {}
     layers = []

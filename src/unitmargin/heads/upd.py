@@ -157,6 +157,9 @@ class LbfgsUPD(UPDHead):
     """
 
     spare_features = 1
+    polishing_tolerance = 1e-2
+    """A fixed number of steps leaves what they have not reached: 4e-3 of 100 classes at the harsh
+    rate 0.1."""
 
     def __init__(self, features: int, classes: int, steps: int = LBFGS_STEPS) -> None:
         super().__init__(features, classes)
