@@ -28,6 +28,7 @@ class Judge:
     def __init__(self, network: FrozenNetwork, profile: Profile) -> None:
         self.frozen, self.profile = network, profile
         self.proof = network.proof(profile)
+        self.evaluating = network.deployed(profile.name)
         self.truth = Truth(profile.dtype)
         self.found: Counter[str] = Counter()
         self.certified = self.compared = 0
@@ -55,14 +56,12 @@ class Judge:
         first = self.frozen.network.normalisation
         normalised = exact if first is None else truth.apply(first, exact)
         self.rejects(not truth.is_below(normalised, norm), "norm of the input")
-        for layer, mine, row in zip(
-            self.proof.network.layers, self.frozen.layers, rows, strict=True
-        ):
+        for layer, mine, row in zip(self.evaluating.layers, self.frozen.layers, rows, strict=True):
             z, exact = layer(z), truth.apply(mine, exact)
             if not bool(torch.isfinite(z).all()):
                 self.rejects(safe, f"overflow in {row.kind}")
                 return True
-            if layer is self.proof.network.head:
+            if layer is self.evaluating.head:
                 break
             computed = truth.fixed(z[0])
             self.rejects(
@@ -87,7 +86,7 @@ class Judge:
     def _attack(self, x: Tensor, label: int, radius: float, draw: Draw) -> None:
         """Inputs exactly inside the ball must have the label, and finite logits."""
         points = moves(x, radius, draw)
-        logits = self.proof.network(points)
+        logits = self.evaluating(points)
         other = (logits.argmax(1) != label) | ~torch.isfinite(logits).all(1)
         for point in points[other]:
             if is_inside(x, point, radius):
@@ -168,7 +167,7 @@ def judged(seed: int, profile: Profile, count: int) -> Judge | None:
             raise
         return None
     x = draw.inputs(count, frozen.in_shape)
-    judge.judge(torch.cat((x, edges(judge.proof.network, x, draw))), draw)
+    judge.judge(torch.cat((x, edges(judge.evaluating, x, draw))), draw)
     return judge
 
 

@@ -115,6 +115,11 @@ class FrozenNetwork(Network):
         self, x: Float[Tensor, "batch *shape"], profile: str | None = None
     ) -> Float[Tensor, "batch classes"]:
         """The logits that are certified, in the type of the profile; default: the network's own."""
+        if torch.compiler.is_exporting():
+            raise ValueError(
+                "a frozen network must be exported as what it deploys, got the network that keeps "
+                "proofs of it; export frozen.deployed()"
+            )
         self.require_input(x)
         chosen = choose("profile", profile or self.profile, PROFILES)
         output: Tensor = self._evaluating(chosen)(chosen.hold(x))
@@ -180,7 +185,7 @@ class FrozenNetwork(Network):
         """A plain network that computes what the profile does; default: the network's own.
 
         For whoever evaluates without this package's care (compilers, exports, attacks): a copy,
-        which follows no later change.
+        which follows no later change. It takes inputs of the profile's type.
         """
         chosen = choose("profile", profile or self.profile, PROFILES)
         with torch.inference_mode(False):  # what is copied has to serve gradients too
