@@ -101,10 +101,11 @@ def test_transforms_by_hand() -> None:
     assert deployed_error(2, 3, unit) == pytest.approx(
         table + math.sqrt(6.0) * g(6, unit), rel=0.01, abs=0.0
     )
-    stages = sum(
-        2 * unit + g(p + 2, unit) * (math.sqrt(p) + 2 * unit) for p in (3, 3, 2, 5, 2)
-    )  # 9 x 10, and one for real input
-    fft = stages / (1 - stages) + g(8, unit)
+    mu = 2 * unit
+    odd = sum(mu + math.sqrt(p) * (1 + mu) * (mu + g(p + 5, unit) * (1 + mu)) for p in (3, 3, 5))
+    even = [mu + math.sqrt(2.0) * (1 + mu) * g(roundings, unit) for roundings in (4, 5)]
+    stages = odd + sum(even)  # 9 x 10, and one for real input
+    fft = (1 + math.sqrt(2.0) * stages / (1 - stages)) * (1 + g(8, unit)) - 1
     assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE, abs=0.0)
     single = math.sqrt(2.0) * 12 * UNIT + math.sqrt(2.0) * g(3, UNIT)
     double = math.sqrt(4.0) * 12 * UNIT + math.sqrt(4.0) * g(4, UNIT)

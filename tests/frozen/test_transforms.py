@@ -5,12 +5,15 @@ import math
 import pytest
 import torch
 
+from unitmargin.checker.fourier import deployed_error
 from unitmargin.frozen.transforms import SCALING_ROUNDINGS, TWIDDLE_ERROR, transform_error
 from unitmargin.layers.arithmetic import gamma
 from unitmargin.layers.fourier import CircularTransform
 
 
-@pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 8), (3, 5), (16, 16), (9, 10), (32, 32)])
+@pytest.mark.parametrize(
+    "size", [(2, 2), (4, 4), (8, 8), (3, 5), (16, 16), (9, 10), (32, 32), (1, 67), (7, 13), (5, 31)]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_t4_transforms_stay_below_their_bound(size: tuple[int, int], dtype: torch.dtype) -> None:
     transform = CircularTransform(size).to(dtype)
@@ -31,9 +34,34 @@ def test_t4_transforms_stay_below_their_bound(size: tuple[int, int], dtype: torc
 
 
 def test_an_fft_pays_for_each_of_its_stages() -> None:
+    """(11) in rational arithmetic but for its roots: a stage a prime factor, one for real input."""
     unit = 2.0**-24
-    stage = TWIDDLE_ERROR * unit + gamma(4, unit) * (math.sqrt(2.0) + TWIDDLE_ERROR * unit)
-    total = 9 * stage  # 16 x 16: four stages a side and one for real input
-    expected = total / (1 - total) + gamma(SCALING_ROUNDINGS, unit)
-    assert transform_error(CircularTransform((16, 16)), unit) == pytest.approx(expected, rel=1e-12)
-    assert transform_error(CircularTransform((9, 10)), unit) > 0
+    mu = TWIDDLE_ERROR * unit
+
+    def signs(roundings: int) -> float:
+        return mu + math.sqrt(2.0) * (1.0 + mu) * gamma(roundings, unit)
+
+    def odd(radix: int) -> float:
+        products = mu + (1.0 + mu) * gamma(radix + 5, unit)
+        return mu + math.sqrt(radix) * (1.0 + mu) * products
+
+    for size, stages in (
+        ((16, 16), 8 * signs(4)),
+        ((9, 10), 2 * odd(3) + signs(4) + odd(5)),
+        ((1, 67), odd(67)),
+        ((5, 77), odd(5) + odd(7) + odd(11)),
+    ):
+        total = stages + signs(5)
+        halves = math.sqrt(2.0) * total / (1.0 - total)
+        expected = (1.0 + halves) * (1.0 + gamma(SCALING_ROUNDINGS, unit)) - 1.0
+        assert transform_error(CircularTransform(size), unit) == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_fft_of_a_large_prime_side_has_no_bound_in_float32() -> None:
+    transform = CircularTransform((1, 131_071))
+    with pytest.raises(ValueError, match=r"FFT of 1 x 131071 pixels .* got 2\.8") as refused:
+        transform_error(transform, 2.0**-24)
+    assert "\n" not in str(refused.value)
+    assert 0.0 < transform_error(transform, 2.0**-53) < 1e-7
+    with pytest.raises(ValueError, match="transforms of 1 x 131071 pixels"):
+        deployed_error(1, 131_071, 2.0**-24)

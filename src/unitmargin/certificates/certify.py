@@ -19,12 +19,17 @@ from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, require_bound
 from unitmargin.layers.margin import pair_margins, ranked
 
 Logits = Float[Tensor, "batch c"]
 
 DOWN = 1.0 - 2.0**-40
 """Factor that covers the rounding of the radius itself: a dozen float64 operations."""
+
+SMALLEST = SMALLEST_NORMAL[torch.float64]
+"""Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed; and what
+the product of a slope may lose to underflow."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +72,20 @@ def sound_certificate(logits: Logits, bounds: RoundingBounds, norms: Values) -> 
 
     with :math:`\mu_k` the differences of the logits and ``norms`` upper bounds of the normalised
     inputs' norms :math:`\rho`; rounded down (equation (14) of docs/soundness.md). Where a number of
-    the evaluation may come near overflow nothing is claimed.
+    the evaluation may come near overflow nothing is claimed, and no radius that is denormal.
+
+    Raises:
+        ValueError: a norm that is negative or NaN.
     """
+    require_bound("the norm of an input", float(norms.min()) if len(norms) else 0.0)
     matrices = bounds.alpha, bounds.beta, bounds.lipschitz
     alpha, beta, pair = (matrix.to(logits.device) for matrix in matrices)
-    steep = (pair + beta * bounds.input_scale) / DOWN
+    steep = (pair + beta * bounds.input_scale + SMALLEST) / DOWN
     found = _certificate(logits, steep, alpha, beta, norms)
     radius = found.radius * DOWN
     largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
-    radius = torch.where(largest < bounds.limit, radius, torch.zeros_like(radius))
+    claimed = (largest < bounds.limit) & (radius >= SMALLEST)
+    radius = torch.where(claimed, radius, torch.zeros_like(radius))
     return replace(found, radius=radius)
 
 

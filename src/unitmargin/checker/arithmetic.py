@@ -10,8 +10,8 @@ UP = 1.0 + 2.0**-44
 """Factor on each bound for the rounding of the fewer than 400 operations on positive numbers that
 lead to it."""
 
-TINY = 2.0**-500
-"""Added to norms: numbers whose squares underflow weigh less."""
+TINY = 2.0**-480
+"""Added to norms: numbers whose squares underflow weigh less, were there 2^60 of them."""
 
 CHUNK = 64
 """Products that the checker sums at once; short sums keep its own rounding below the deployed."""
@@ -19,9 +19,14 @@ CHUNK = 64
 
 def gamma(roundings: int, unit: float = UNIT) -> float:
     """n u / (1 - n u): relative error of n roundings (Higham, section 3.1)."""
-    if roundings * unit >= 0.5:
-        raise ValueError(f"sums of {roundings} terms have no error bound at unit roundoff {unit}")
-    return roundings * unit / (1.0 - roundings * unit)
+    return compounded(roundings * unit, f"sums of {roundings} terms at unit roundoff {unit}")
+
+
+def compounded(share: float, what: str) -> float:
+    """t / (1 - t): bound of a product of factors 1 + e, less 1, whose |e| sum to t."""
+    if not 0.0 <= share < 0.5:
+        raise ValueError(f"{what} have no error bound: {share} is not in [0, 1/2)")
+    return share / (1.0 - share)
 
 
 def own_length(terms: int) -> int:

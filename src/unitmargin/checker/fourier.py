@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unitmargin.checker.arithmetic import UNIT, gamma
+from unitmargin.checker.arithmetic import UNIT, compounded, gamma
 from unitmargin.checker.reading import Array
 
 TABLE = 12.0 * UNIT
@@ -104,10 +104,16 @@ def deployed_error(height: int, width: int, unit: float) -> float:
     if pixels <= MATRIX_LIMIT:
         stored = DEPLOYED_TABLE + 2.0 * UNIT + (unit if unit > UNIT else 0.0)
         return math.sqrt(2.0 * pixels) * (stored + gamma(pixels, unit) * (0.71 + stored))
-    stages = [*_primes(height), *_primes(width), 2]  # one more for real input
     twiddle = TWIDDLE * unit
-    total = sum(twiddle + gamma(p + 2, unit) * (math.sqrt(p) + twiddle) for p in stages)
-    return total / (1.0 - total) + gamma(8, unit)
+    # One stage more for real input, which adds before it multiplies as well.
+    total = twiddle + math.sqrt(2.0) * (1.0 + twiddle) * gamma(5, unit)
+    for p in (*_primes(height), *_primes(width)):
+        # Roots of order 2 are signs; others are rounded, and each is one more complex product.
+        sums = gamma(4, unit) if p == 2 else twiddle + (1.0 + twiddle) * gamma(p + 5, unit)
+        total += twiddle + math.sqrt(p) * (1.0 + twiddle) * sums
+    stages = compounded(total, f"transforms of {height} x {width} pixels at unit roundoff {unit}")
+    halves = math.sqrt(2.0) * stages  # a kept conjugate stands for both
+    return halves + (1.0 + halves) * gamma(8, unit)
 
 
 def _primes(number: int) -> list[int]:

@@ -16,7 +16,7 @@ from unitmargin.checker.fourier import (
     own_error,
 )
 from unitmargin.checker.reading import Array
-from unitmargin.checker.step import Error, Step, lost, product, rounded
+from unitmargin.checker.step import Error, Step, lost, product, rounded, sound
 
 
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
@@ -64,12 +64,13 @@ def circular_convolution(
     absolute = max(absolute_norm(real), absolute_norm(both))
     pixels = height * width
     size = float(norms(bias[None])[0]) * pixels**0.5 * UP
+    inside = (4.0 * pixels) ** 2.5  # the root of the pixels, or convolutions of prime lengths
 
     def error(turn: float, roundings: int, arithmetic: Arithmetic) -> Error:
         slope = turn * norm + gamma(roundings + 1, arithmetic.unit) * (1.0 + turn) * absolute
         constant = gamma(roundings + 3, arithmetic.unit) * size
         slope, constant = slope + turn * (norm + slope), constant + turn * (size + constant)
-        operations = pixels * (inputs + pixels) * (outputs + pixels)
+        operations = 16 * pixels * (inputs + pixels) * (outputs + pixels)
         return Error(slope * UP, constant * UP + lost(operations, norm, arithmetic))
 
     small = pixels <= MATRIX_LIMIT and profile.wide_channels is not None
@@ -84,7 +85,7 @@ def circular_convolution(
         norm,
         rounded(mine, norm, size, UNIT * UP),
         deployed,
-        (2.0 * pixels * max(absolute, 1.0), 2.0 * pixels * size),
+        (inside * max(absolute, 1.0), inside * size),
         size,
     )
 
@@ -139,7 +140,7 @@ def scaled_average_pool(profile: Arithmetic, size: int) -> Step:
         return averaged
 
     own, deployed = (
-        Error(gamma(size**2 + 1, arithmetic.unit) * UP, lost(2**28, 1.0, arithmetic))
+        Error(gamma(size**2 + 1, arithmetic.unit) * UP, lost(2**28 * size**2, 1.0, arithmetic))
         for arithmetic in (OWN, profile)
     )
     return Step(evaluate, 1.0, own, deployed, (float(size), 0.0))
@@ -193,7 +194,7 @@ def _branch(
             raise ValueError(f"a branch cannot hold a layer {kind!r}")
         own = {name: tensors.pop(name) for name in list(tensors) if name.startswith(prefix)}
         state = {name.removeprefix(prefix): tensor for name, tensor in own.items()}
-        steps.append(KINDS[kind](profile, **layer["configuration"], **state))
+        steps.append(sound(KINDS[kind](profile, **layer["configuration"], **state)))
     if tensors:
         raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
     return steps

@@ -9,7 +9,7 @@ from unitmargin.checker.arithmetic import TINY, UNIT, UP, Arithmetic, gamma, own
 from unitmargin.checker.bounds import norms, pair_distances
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.reading import Array, CheckError, Model
-from unitmargin.checker.step import Error, Step, lost, product
+from unitmargin.checker.step import Error, Step, lost, product, sound
 
 DOWN = 1.0 - 2.0**-48
 """Factor on a radius for its last few operations."""
@@ -117,7 +117,7 @@ def _step(
     if single and any(np.any(t.astype(np.float32) != t) for t in tensors.values()):
         raise CheckError(f"the profile {profile.name} cannot hold the weights of a layer {kind}")
     try:
-        return KINDS[kind](profile, **configuration, **tensors)
+        return sound(KINDS[kind](profile, **configuration, **tensors))
     except (TypeError, ValueError, KeyError, RecursionError) as error:
         raise CheckError(f"a layer {kind} of the model is inconsistent: {error}") from None
 

@@ -29,6 +29,14 @@ class Step(NamedTuple):
     shift: float = 0.0
 
 
+def sound(step: Step) -> Step:
+    """The layer, unless one of its bounds is negative or NaN."""
+    bounds = (step.norm, *step.own, *step.deployed, *step.growth, step.shift)
+    if not min(bounds) >= 0.0 or any(bound != bound for bound in bounds):
+        raise ValueError(f"bounds that are negative or no numbers: {bounds}")
+    return step
+
+
 def product(left: Array, right: Array) -> Array:
     """``left (..., n) @ right (n, m)`` in sums of at most CHUNK products, added in turn."""
     total: Array = left[..., :CHUNK] @ right[..., :CHUNK, :]

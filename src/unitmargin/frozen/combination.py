@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
-from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer, Gains, inner_gains, require_hidden
 
@@ -94,7 +95,8 @@ class ConvexCombination(FixedLayer):
         """(16): S of ``t x + (1 - t) B(x)`` from bounds of the norms of B's layers."""
         branch = tuple(layer.constants() for layer in self.sublayers())
         share = float(self.share)
-        norm = (share + (1.0 - share) * math.prod(inner.norm for inner in branch)) * UP
+        inner = reduce(product_up, (one.norm for one in branch), 1.0)
+        norm = (share + product_up(1.0 - share, inner)) * UP
         return LayerConstants(norm, branch=branch)
 
     def bound_rounding(

@@ -14,9 +14,20 @@ from unitmargin.frozen.spectral import (
     real_embedding,
     spectral_norm_bound,
 )
-from unitmargin.frozen.transforms import transform_error
+from unitmargin.frozen.transforms import (
+    inside_a_transform,
+    transform_error,
+    underflow_of_transform,
+)
 from unitmargin.frozen.weighted import WIDE_CHANNELS, Errors, WeightedLayer, Wide, blocked_product
-from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.arithmetic import (
+    UP,
+    Affine,
+    Arithmetic,
+    gamma,
+    norm_bounds,
+    product_up,
+)
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, join_products
 from unitmargin.layers.singular_values import spectrum_singular_values
@@ -88,25 +99,26 @@ class CircularConvolution(WeightedLayer):
         sums = self.pairs.double().abs().sum(1)
         chunks = [*in_chunks(self.real), *in_chunks(sums)]
         absolute = max(absolute_norm_bound(chunk) for chunk in chunks) * UP
-        bias = float(self.bias.double().norm()) * UP * self.transform.n_pixels**0.5
-        return LayerConstants(max(real + pairs), absolute, bias * UP)
+        pixels = self.transform.n_pixels**0.5 * UP
+        bias = product_up(float(norm_bounds(self.bias[None])), pixels)
+        return LayerConstants(max(real + pairs), absolute, bias)
 
-    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
+    def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(9): transform, one product a frequency with the bias in it or after it, transform back,
-        all in ``arithmetic``."""
-        unit, length = arithmetic.unit, arithmetic.length(self.size[1])
-        turn = transform_error(self.transform, unit)
-        turned = incoming * (1.0 + turn)
-        sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
-        error = incoming * (turn * own.norm) + turned * (sums * own.absolute)
-        error = error + Affine(own.bias) * gamma(length + BIAS_ROUNDINGS, unit)
-        summed = incoming * own.norm + Affine(own.bias) + error
-        largest = turned * own.absolute + Affine(own.bias) + summed
-        return error + summed * turn, largest * float(self.transform.n_pixels)
-
-    def underflow(self, arithmetic: Arithmetic) -> Affine:
+        all in ``arithmetic``. What a step loses to underflow passes through the later ones."""
         (outputs, inputs), pixels = self.size, self.transform.n_pixels
-        return arithmetic.underflow(pixels * (inputs + pixels), pixels * outputs)
+        unit, length = arithmetic.unit, arithmetic.length(inputs)
+        turn = transform_error(self.transform, unit)
+        lost = underflow_of_transform(pixels, inputs, arithmetic)
+        turned = incoming * (1.0 + turn) + lost
+        sums = gamma(length + 1, unit)  # one more: the bias, or Re Re - Im Im
+        error = (incoming * turn + lost) * constants.norm + turned * (sums * constants.absolute)
+        error = error + Affine(constants.bias) * gamma(length + BIAS_ROUNDINGS, unit)
+        error = error + arithmetic.underflow(2 * inputs, pixels * outputs)
+        summed = incoming * constants.norm + Affine(constants.bias) + error
+        largest = turned + turned * constants.absolute + Affine(constants.bias) + summed
+        error = error + summed * turn + underflow_of_transform(pixels, outputs, arithmetic)
+        return error * UP, largest * inside_a_transform(pixels)
 
     def blocked(self, chunk: int) -> "CircularConvolution":
         """In float64 on small maps with few channels; else sums by chunks, one chunk as it is."""

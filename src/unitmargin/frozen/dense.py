@@ -6,7 +6,7 @@ from torch import Tensor
 
 from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
 from unitmargin.frozen.weighted import Errors, WeightedLayer, Wide, blocked_product
-from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
+from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma, norm_bounds
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.singular_values import singular_values
 
@@ -45,18 +45,15 @@ class Dense(WeightedLayer):
         return singular_values(self.weight)
 
     def constants(self) -> LayerConstants:
-        bias = float(self.bias.double().norm()) * UP
-        block = self.weight[None]
-        return LayerConstants(spectral_norm_bound(block), absolute_norm_bound(block), bias * UP)
+        bias, block = float(norm_bounds(self.bias[None])), self.weight[None]
+        return LayerConstants(spectral_norm_bound(block), absolute_norm_bound(block), bias)
 
-    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
+    def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(8): one dot product and one bias an output, in any order."""
-        terms = incoming * own.absolute + Affine(own.bias)
-        return terms * gamma(arithmetic.length(self.size[1]) + 1, arithmetic.unit), terms
-
-    def underflow(self, arithmetic: Arithmetic) -> Affine:
         outputs, inputs = self.size
-        return arithmetic.underflow(inputs, outputs)
+        terms = incoming * constants.absolute + Affine(constants.bias)
+        error = terms * gamma(arithmetic.length(inputs) + 1, arithmetic.unit)
+        return error + arithmetic.underflow(inputs, outputs), terms
 
     def blocked(self, chunk: int) -> "Dense":
         """In float64."""

@@ -12,8 +12,8 @@ from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile, require_environment
 from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
-from unitmargin.layers.arithmetic import UP, gamma
-from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.arithmetic import FLOAT64, UP, gamma, norm_bounds, sum_up
+from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import FixedLayer
 
 
@@ -25,13 +25,15 @@ class Proof(NamedTuple):
     bounds: RoundingBounds
 
     def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
-        """Upper bounds of the norms of the normalised inputs, in float64."""
+        """Upper bounds of the norms of the exact normalised inputs, in float64; infinite where an
+        input is not finite."""
         wide = x.detach().double()
-        if self.normalisation is not None:
-            wide = copy.deepcopy(self.normalisation).double()(wide)
-        flat = wide.flatten(1)
-        norms: Tensor = flat.norm(dim=1) * (1.0 + gamma(flat.shape[1] + 8)) * UP
-        return norms
+        first = self.normalisation
+        if first is None:
+            return norm_bounds(wide.flatten(1))
+        norms = norm_bounds(copy.deepcopy(first).double()(wide).flatten(1))
+        lost = FLOAT64.underflow(1, ENTRIES).constant * (1.0 + self.bounds.input_scale)
+        return (norms * (1.0 + gamma(2)) + lost) * UP
 
 
 class Proofs:
@@ -98,7 +100,7 @@ class Proofs:
         norms = []
         for layer, row in zip(wide.features(), rows, strict=False):
             z = z if layer.normalises else layer(z)
-            norms.append((float(z.norm()) * (1.0 + gamma(z.numel() + 2)) + row.total.at(0.0)) * UP)
+            norms.append(sum_up(float(norm_bounds(z.flatten(1))), row.total.at(0.0)))
         return norms
 
 

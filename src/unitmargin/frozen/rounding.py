@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.spectral import pair_distance_bounds
-from unitmargin.layers.arithmetic import LARGEST_SAFE, UP, Affine, Arithmetic, gamma
+from unitmargin.layers.arithmetic import (
+    LARGEST_SAFE,
+    UP,
+    Affine,
+    Arithmetic,
+    gamma,
+    norm_bounds,
+    product_up,
+    require_bound,
+)
 from unitmargin.layers.bounds import LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer, require_hidden
 
@@ -37,6 +47,9 @@ class RoundingBounds:
         limit: value of ``largest`` from which on nothing is claimed.
         distance: largest distance of two rows of the head.
         layers: the error layer by layer, head included.
+
+    Raises:
+        ValueError: a negative number or NaN.
     """
 
     profile: str
@@ -48,6 +61,12 @@ class RoundingBounds:
     limit: float
     distance: float
     layers: tuple[LayerRounding, ...]
+
+    def __post_init__(self) -> None:
+        for name, pairs in vars(self).items():
+            if isinstance(pairs, Tensor):
+                require_bound(f"{name} of a pair of classes", float(pairs.min()))
+        require_bound("the scale of the input", self.input_scale)
 
     def explain(self, norm: float = 1.0) -> str:
         """Which layer costs what: its part of the slack ``2 E`` of the worst pair of classes, at
@@ -103,14 +122,14 @@ def rounding_bounds(
     norm, error = (rows[-1].output, rows[-1].total) if rows else (Affine(slope=1.0), Affine())
     head = network.head
     distances = pair_distance_bounds(head.weight)
-    alpha, beta = _head(head, norm, profile)
+    alpha, beta, largest = _head(head, norm, profile)
     widest = Affine(float(alpha.max()), float(beta.max()))
-    rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, norm, widest))
+    rows.append(LayerRounding(head.kind, constants[-1].norm, widest, norm, largest, widest))
     return RoundingBounds(
         profile=profile.name,
-        lipschitz=distances * product,
-        alpha=(alpha + distances * error.constant) * UP,
-        beta=(beta + distances * error.slope) * UP,
+        lipschitz=_times(distances, product),
+        alpha=(alpha + _times(distances, error.constant)) * UP,
+        beta=(beta + _times(distances, error.slope)) * UP,
         input_scale=1.0 if network.normalisation is None else constants[0].norm,
         largest=Affine(
             max(row.largest.constant for row in rows), max(row.largest.slope for row in rows)
@@ -134,8 +153,8 @@ def _propagate(
         if index:
             require_hidden(layer)
         row = layer.bound_rounding(own, norm, profile)
-        product *= own.norm * UP
-        reach *= 1.0 if layer.normalises else own.norm * UP
+        product = product_up(product, own.norm)
+        reach = reach if layer.normalises else product_up(reach, own.norm)
         total = (total * own.norm + row.error) * UP  # earlier errors pass through the layer
         norm = row.output
         if at_zero:
@@ -145,14 +164,23 @@ def _propagate(
     return rows, product
 
 
-def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, Tensor]:
-    """(12), last term: rounding of the two logits themselves; constant and slope of each pair."""
+def _head(head: Dense, incoming: Affine, profile: Arithmetic) -> tuple[Tensor, Tensor, Affine]:
+    """(12), last term: rounding of the two logits themselves; constant and slope of each pair, and
+    a bound of the numbers met on the way to their difference."""
     features = head.weight.shape[1]
     relative = gamma(profile.length(features) + HEAD_ROUNDINGS, profile.unit) * UP
-    norms = head.weight.cpu().double().norm(dim=1) * UP
+    norms = norm_bounds(head.weight.cpu())
     biases = head.bias.cpu().double().abs()
     tiny = profile.underflow(features, 4).constant
     norm_sums = norms[:, None] + norms[None, :]
     bias_sums = biases[:, None] + biases[None, :]
-    alpha = relative * (norm_sums * incoming.constant + bias_sums) + tiny
-    return alpha * UP, relative * norm_sums * incoming.slope * UP
+    alpha = _times(_times(norm_sums, incoming.constant) + bias_sums, relative) + tiny
+    beta = _times(_times(norm_sums, incoming.slope), relative)
+    largest = incoming * float(norm_sums.max()) + Affine(float(bias_sums.max())) + incoming
+    return alpha * UP, beta * UP, largest
+
+
+def _times(pairs: Float[Tensor, "c c"], factor: float) -> Float[Tensor, "c c"]:
+    """Products of bounds as :func:`product_up` makes them, entry by entry."""
+    products = torch.nextafter(pairs * factor, torch.full_like(pairs, torch.inf))
+    return torch.where((pairs > 0) & (factor > 0), products, torch.zeros_like(pairs))

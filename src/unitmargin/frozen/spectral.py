@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UP, WIDE, gamma
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, UP, WIDE, compounded, gamma
 
 RESIDUAL_ENOUGH = 1e-6
 """Relative excess up to which the residual bound of a large matrix is kept: a verified Cholesky
@@ -71,7 +71,7 @@ def spectral_norm_bound(blocks: Float[Tensor, "b m n"], embedded: bool = False) 
         return 0.0
     wide = scaled if scaled.shape[1] <= scaled.shape[2] else scaled.mT
     gram = _gram(wide, embedded)
-    error = gamma(wide.shape[2]) * wide.square().sum((1, 2)) * UP + UNDERFLOW
+    error = gamma(wide.shape[2]) * _squares(wide) * UP + UNDERFLOW
     squared = _residual_bound(gram, error)
     for tighter in (partial(_squared_residual_bound, embedded=embedded), _cholesky_bound):
         loose = squared > gram.diagonal(dim1=1, dim2=2).mean(1) * (1.0 + RESIDUAL_ENOUGH)
@@ -130,7 +130,7 @@ def _squared_residual_bound(gram: Tensor, error: Tensor, embedded: bool = False)
     # The upper half of an embedded square holds all entries of the complex one.
     rows = gram.shape[1] // 2 if embedded else gram.shape[1]
     square = _frobenius(residual[:, :rows] @ residual)
-    rounding = gamma(gram.shape[1]) * residual.square().sum((1, 2))
+    rounding = gamma(gram.shape[1]) * _squares(residual)
     norm = ((square + rounding) * UP + UNDERFLOW).sqrt()
     return (rest + norm + error) * UP + UNDERFLOW
 
@@ -146,7 +146,12 @@ def _residual(gram: Tensor) -> tuple[Tensor, Tensor]:
 
 def _frobenius(stack: Tensor) -> Tensor:
     """Upper bounds of the Frobenius norms of a stack of matrices."""
-    return stack.square().sum((1, 2)).sqrt() * (1.0 + gamma(stack[0].numel() + 2))
+    return _squares(stack).sqrt() * (1.0 + gamma(2))
+
+
+def _squares(stack: Tensor) -> Tensor:
+    """Upper bounds of their squares, but for squares that underflow."""
+    return stack.square().sum((1, 2)) * (1.0 + gamma(stack[0].numel() + 2))
 
 
 def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
@@ -161,7 +166,7 @@ def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
         shift = guess * (1.0 + 2.0**-40 * 16.0**attempt)
         shifted = shift[:, None, None] * eye - gram
         completed = torch.linalg.cholesky_ex(shifted).info == 0
-        factor = gamma(rows + 1) / (1.0 - gamma(rows + 1))
+        factor = compounded(gamma(rows + 1)) * (1.0 + gamma(rows))  # the trace is a sum of rows
         trace = shifted.diagonal(dim1=1, dim2=2).sum(1).clamp_min(0.0)
         rounding = WIDE * (shift + diagonal.amax(1)) + factor * trace + 2.0 * error
         found = (shift + rounding) * UP + UNDERFLOW

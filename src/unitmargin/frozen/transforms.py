@@ -3,7 +3,7 @@
 import math
 
 from unitmargin.frozen.spectral import absolute_norm_bound
-from unitmargin.layers.arithmetic import WIDE, gamma
+from unitmargin.layers.arithmetic import UP, WIDE, Affine, Arithmetic, compounded, gamma
 from unitmargin.layers.fourier import CircularTransform
 
 TABLE_ERROR = 2.0**-47
@@ -13,6 +13,16 @@ for its scale, and the rest to spare."""
 TWIDDLE_ERROR = 2.0
 """Error of a twiddle factor of an FFT, in unit roundoffs."""
 
+RADIX_ROUNDINGS = 5
+"""Roundings that a term of a stage meets beside those of its sum: two complex products of at most 3
+each, less the one by which a sum of r terms has fewer additions than r."""
+
+RADIX_2_ROUNDINGS = 4
+"""Roundings of a term for radix 2: one complex product, of at most 3, and one addition."""
+
+REAL_ROUNDINGS = 5
+"""The same of the stage for real input, which adds before it multiplies as well."""
+
 SCALING_ROUNDINGS = 8
 """Roundings of the constant factors around an FFT: two factors, each rounded itself, both ways."""
 
@@ -20,20 +30,55 @@ SCALING_ROUNDINGS = 8
 def transform_error(transform: CircularTransform, unit: float) -> float:
     r"""Relative error of ``analyse`` or ``synthesise`` in the 2-norm: (10) by matrix, (11) by FFT.
 
-    The FFT is assumed to be of the Cooley-Tukey kind (Higham, theorem 24.2, for any prime radix),
-    with one stage more for real input; the canary measures it.
+    The FFT is assumed to be of the Cooley-Tukey kind: one stage a prime factor of either side, and
+    one more for real input; the canary measures it.
+
+    Raises:
+        ValueError: a prime factor of a side for which (11) has no bound in arithmetic of this unit.
     """
     pixels = transform.n_pixels
     if transform.by_matrix:
         table = absolute_norm_bound(transform.basis[None])
         stored = TABLE_ERROR + (unit if unit > WIDE else 0.0)
-        return math.sqrt(2.0 * pixels) * stored + gamma(pixels, unit) * table
-    stages = [*_primes(transform.map_size[0]), *_primes(transform.map_size[1]), 2]
-    total = sum(
-        TWIDDLE_ERROR * unit + gamma(radix + 2, unit) * (math.sqrt(radix) + TWIDDLE_ERROR * unit)
-        for radix in stages
+        return (math.sqrt(2.0 * pixels) * stored + gamma(pixels, unit) * table) * UP
+    height, width = transform.map_size
+    stages = [_stage(radix, unit) for radix in (*_primes(height), *_primes(width))]
+    total = compounded(
+        sum(stages, _signed_stage(REAL_ROUNDINGS, unit)),
+        f"the relative error of an FFT of {height} x {width} pixels at unit roundoff {unit}",
     )
-    return total / (1.0 - total) + gamma(SCALING_ROUNDINGS, unit)
+    halves = math.sqrt(2.0) * total  # a kept conjugate stands for both
+    scaling = gamma(SCALING_ROUNDINGS, unit)
+    return (halves + scaling + halves * scaling) * UP
+
+
+def _stage(radix: int, unit: float) -> float:
+    """Relative error of one stage: twiddle factors, then sums of ``radix`` products with roots of
+    one, which for radix 2 are signs."""
+    if radix == 2:
+        return _signed_stage(RADIX_2_ROUNDINGS, unit)
+    twiddle = TWIDDLE_ERROR * unit
+    sums = gamma(radix + RADIX_ROUNDINGS, unit) * (1.0 + twiddle)
+    return twiddle + math.sqrt(radix) * (1.0 + twiddle) * (twiddle + sums)
+
+
+def _signed_stage(roundings: int, unit: float) -> float:
+    twiddle = TWIDDLE_ERROR * unit
+    return twiddle + math.sqrt(2.0) * (1.0 + twiddle) * gamma(roundings, unit)
+
+
+def underflow_of_transform(pixels: int, channels: int, arithmetic: Arithmetic) -> Affine:
+    """Norm of what underflow may cost all coefficients of a transform, by matrix or by FFT: the
+    stages of an FFT make fewer than 4 pixels sums of 16 operations, and multiply what is lost by
+    the root of twice the pixels at most."""
+    return arithmetic.underflow(24 * pixels**2, channels)
+
+
+def inside_a_transform(pixels: int) -> float:
+    """Largest factor by which a number inside a transform may exceed the norm of its input, which
+    an FFT scales in its last step: the root of the pixels by Cooley and Tukey, and the rest for an
+    FFT that evaluates a prime length as a convolution of up to four times the length."""
+    return math.pow(4.0 * pixels, 2.5)
 
 
 def _primes(number: int) -> list[int]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.layers.arithmetic import FLOAT64, Affine, Arithmetic
-from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import FixedLayer, Gains, Layer
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 
@@ -49,18 +49,6 @@ class WeightedLayer(FixedLayer):
     def norm(self) -> float:
         return self.gains().largest
 
-    @abstractmethod
-    def roundings(self, own: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
-        """The errors of the layer without those of underflow."""
-
-    @abstractmethod
-    def underflow(self, arithmetic: Arithmetic) -> Affine:
-        """What underflow may cost the outputs of the layer."""
-
-    def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
-        error, largest = self.roundings(constants, incoming, arithmetic)
-        return error + self.underflow(arithmetic), largest
-
 
 class Wide(WeightedLayer):
     """Mixed in: the layer evaluated in float64; input and output keep the type they come in."""
@@ -75,9 +63,9 @@ class Wide(WeightedLayer):
 
     def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """Those of the layer in float64, and one rounding of each output to the profile's type."""
-        error, largest = self.roundings(constants, incoming, FLOAT64)
+        error, largest = super().errors(constants, incoming, FLOAT64)
         output = incoming * constants.norm + Affine(constants.bias) + error
-        return error + output * arithmetic.unit + self.underflow(arithmetic), largest
+        return error + output * arithmetic.unit + arithmetic.underflow(1, ENTRIES), largest
 
 
 def blocked_product(

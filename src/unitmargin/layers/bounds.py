@@ -5,7 +5,7 @@ Equation numbers are those of docs/soundness.md.
 
 from dataclasses import dataclass
 
-from unitmargin.layers.arithmetic import Affine
+from unitmargin.layers.arithmetic import Affine, require_bound
 
 ENTRIES = 2**40
 """More numbers than any activation has: in float32 they take four terabytes."""
@@ -20,12 +20,20 @@ class LayerConstants:
         absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
         bias: b, of the norm of the bias as it is added to one output.
         branch: the constants of the layers of a convex combination.
+
+    Raises:
+        ValueError: a negative number or NaN.
     """
 
     norm: float
     absolute: float = 0.0
     bias: float = 0.0
     branch: tuple["LayerConstants", ...] = ()
+
+    def __post_init__(self) -> None:
+        require_bound("the norm of a layer", self.norm)
+        require_bound("the absolute norm of a layer", self.absolute)
+        require_bound("the norm of a layer's bias", self.bias)
 
 
 @dataclass(frozen=True)
@@ -37,11 +45,14 @@ class LayerRounding:
         norm: S, its proved Lipschitz bound.
         error: e, the error made in the layer, as a function of the input's norm.
         output: N, the norm of its computed output.
-        largest: bound of any number computed on the way.
+        largest: bound of any number computed on the way, input and output included.
         total: error of its computed output, earlier layers included; within a branch, earlier
             layers of the branch.
         inside: the layers of its branch.
         passed: factor by which the error of the branch's output enters ``error``.
+
+    Raises:
+        ValueError: a negative number or NaN.
     """
 
     kind: str
@@ -52,3 +63,7 @@ class LayerRounding:
     total: Affine
     inside: tuple["LayerRounding", ...] = ()
     passed: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_bound("the norm of a layer", self.norm)
+        require_bound("the factor of a branch", self.passed)

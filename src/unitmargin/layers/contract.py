@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic
-from unitmargin.layers.bounds import LayerConstants, LayerRounding
+from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
 
@@ -141,7 +141,9 @@ class FixedLayer(Layer):
     ) -> tuple[Affine, Affine]:
         """Error made in the layer, and bound of the numbers met on the way to its output, for
         inputs of norm ``incoming``."""
-        return incoming * self.rounding(arithmetic.unit), incoming
+        relative = self.rounding(arithmetic.unit)
+        lost = arithmetic.underflow(1, ENTRIES) if relative else Affine()
+        return incoming * relative + lost, incoming
 
     def bound_rounding(
         self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
@@ -153,7 +155,8 @@ class FixedLayer(Layer):
         """
         error, largest = self.errors(constants, incoming, arithmetic)
         output = (incoming * constants.norm + Affine(constants.bias) + error) * UP
-        return LayerRounding(self.kind, constants.norm, error, output, largest + output, error)
+        largest = largest + incoming + output
+        return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
     def blocked(self, chunk: int) -> "FixedLayer":
         """The layer as ``float32-blocked`` evaluates it behind other hidden layers."""

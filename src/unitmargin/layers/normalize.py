@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.foundation.choice import require_choice
-from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma
-from unitmargin.layers.bounds import LayerConstants, LayerRounding
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
+from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer, Gains
 from unitmargin.layers.promises import SCALING
 
@@ -68,15 +68,21 @@ class Normalize(FixedLayer):
         return Gains(float(scales.min()), float(scales.max()))
 
     def constants(self) -> LayerConstants:
-        return LayerConstants(self.norm() * UP)
+        return LayerConstants(product_up(self.norm(), UP))
 
     def bound_rounding(
         self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic
     ) -> LayerRounding:
-        """(7): norms are those of the normalised input, each entry of which meets two roundings."""
-        error = Affine(slope=gamma(2, arithmetic.unit))
-        output = Affine(slope=1.0 + error.slope) * UP
-        return LayerRounding(self.kind, constants.norm, error, output, output, error)
+        """(7): norms are those of the normalised input, each entry of which meets two roundings;
+        what the difference loses to underflow is divided as well. Difference and raw input are as
+        large as the largest deviation makes them."""
+        lost = arithmetic.underflow(1, ENTRIES) * (1.0 + constants.norm)
+        error = (incoming * gamma(2, arithmetic.unit) + lost) * UP
+        output = (incoming + error) * UP
+        widest, farthest = (float(part.double().abs().max()) for part in (self.std, self.mean))
+        raw = incoming * widest + Affine(farthest)
+        largest = raw + raw + output
+        return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
 
 NORMALIZATIONS = ("none", "centre", "scalar", "channel")

@@ -1,0 +1,162 @@
+"""Small networks and inputs of ordinary and of extreme numbers: weights from 2^-60 to 2^40 (and far
+smaller ones in float64), inputs of any magnitude, every layer kind."""
+
+from collections.abc import Sequence
+from random import Random
+
+import torch
+from torch import Tensor
+
+from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.normalize import Normalize
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+
+MAPS = [(1, 1), (2, 2), (1, 3), (3, 1), (2, 3), (4, 4), (5, 2), (1, 7), (3, 5)]
+"""Odd, prime and non-square ones, transformed by matrix."""
+
+FFT_MAPS = [(1, 67), (5, 13), (8, 9)]
+"""Maps above ``fourier.MATRIX_LIMIT``."""
+
+EXPONENTS = {torch.float32: (-149, 126), torch.float64: (-1074, 900)}
+"""Magnitudes of inputs, the smallest and about the largest of a type."""
+
+
+class Draw:
+    """Random numbers of ordinary and of extreme magnitude; one seed a network."""
+
+    def __init__(self, seed: int, dtype: torch.dtype) -> None:
+        self.random = Random(seed)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.dtype = dtype
+
+    def normal(self, *shape: int) -> Tensor:
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64)
+
+    def weights(self, *shape: int) -> Tensor:
+        """All ordinary, all of one magnitude, each of its own, or small whole numbers."""
+        kind = self.random.random()
+        values = self.normal(*shape)
+        if kind < 0.4:
+            return values.to(self.dtype)
+        if kind < 0.7:
+            return (values * 2.0 ** self.exponent()).to(self.dtype)
+        if kind < 0.85:
+            low, high = sorted((self.exponent(), self.exponent()))
+            each = torch.randint(low, high + 1, shape, generator=self.generator)
+            return (values * 2.0 ** each.double()).to(self.dtype)
+        return ((values * 2.0).round() * 2.0 ** self.exponent()).to(self.dtype)
+
+    def exponent(self) -> int:
+        """That of a weight; float64 holds far smaller ones."""
+        if self.dtype == torch.float64 and self.random.random() < 0.3:
+            return self.random.randint(-620, -480)
+        return self.random.choice([-60, 40, 0, self.random.randint(-60, 40)])
+
+    def bias(self, size: int) -> Tensor:
+        return self.weights(size) if self.random.random() < 0.5 else self.weights(size) * 0
+
+    def inputs(self, count: int, in_shape: Sequence[int]) -> Tensor:
+        """A batch in which each input has its own magnitude, or each of its numbers."""
+        low, high = EXPONENTS[self.dtype]
+        edges = [0, 0, low, low + 3, low + 23, low // 2, high, high - 24, high // 2, 40]
+        batch = []
+        for _ in range(count):
+            kind, values = self.random.random(), self.normal(*in_shape)
+            own = self.random.choice([*edges, self.random.randint(low, high)])
+            if kind < 0.2:
+                each = torch.randint(own - 30, own + 2, tuple(in_shape), generator=self.generator)
+                halves = each // 2, each - each // 2  # 2^1000 twice is no float64 number
+                values = values * 2.0 ** halves[0].double() * 2.0 ** halves[1].double()
+            else:
+                if kind < 0.4:
+                    values = (values * 4.0).round()
+                values = values * 2.0 ** (own // 2) * 2.0 ** (own - own // 2)
+            batch.append(values)
+        top = torch.finfo(self.dtype).max
+        return torch.stack(batch).clamp(-top, top).to(self.dtype)
+
+
+def convolution(draw: Draw, inputs: int, outputs: int, size: tuple[int, int]) -> FixedLayer:
+    kept = frequencies(*size)
+    real = draw.weights(len(kept.real), outputs, inputs)
+    pairs = draw.weights(len(kept.pairs), 2, outputs, inputs)
+    if draw.random.random() < 0.3:  # a multiple of the identity: nothing hides what is lost
+        scale = draw.weights(1)
+        real = torch.eye(outputs, inputs).expand_as(real).to(draw.dtype) * scale
+        pairs = torch.zeros_like(pairs)
+        pairs[:, 0] = torch.eye(outputs, inputs).to(draw.dtype) * scale
+    return CircularConvolution(real, pairs, draw.bias(outputs), size)
+
+
+def dense(draw: Draw, inputs: int, outputs: int) -> Dense:
+    weight = draw.weights(outputs, inputs)
+    if draw.random.random() < 0.25:
+        weight = torch.eye(outputs, inputs).to(draw.dtype) * draw.weights(1)
+    return Dense(weight, draw.bias(outputs))
+
+
+def normalisation(draw: Draw, channels: int) -> FixedLayer:
+    std = draw.weights(channels).abs().clamp_min(torch.finfo(draw.dtype).tiny)
+    if draw.random.random() < 0.3:
+        std = torch.full_like(std, 3.0)
+    mean = draw.inputs(1, (channels,))[0] if draw.random.random() < 0.2 else draw.bias(channels)
+    return Normalize(mean, std)
+
+
+def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
+    """A network of up to four hidden layers behind a map or a vector."""
+    draw = Draw(seed, dtype)
+    random = draw.random
+    layers: list[FixedLayer] = []
+    if random.random() < 0.5:
+        in_shape: tuple[int, ...] = (random.randint(1, 6),)
+        features = in_shape[0]
+    else:
+        size = random.choice(FFT_MAPS if random.random() < 0.06 else MAPS)
+        channels = random.randint(1, 2)
+        in_shape = (channels, *size)
+    if random.random() < 0.3:
+        layers.append(normalisation(draw, in_shape[0]))
+    if len(in_shape) == 3:
+        channels, height, width = in_shape
+        for _ in range(random.randint(0, 1 if height * width > 20 else 2)):
+            outputs = random.randint(1, 2)
+            layers.append(convolution(draw, channels, outputs, (height, width)))
+            channels = outputs
+            if random.random() < 0.5:
+                layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
+            if height % 2 == width % 2 == 0 and random.random() < 0.5:
+                pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
+                channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
+                height, width = height // 2, width // 2
+                layers.append(pooled)
+            if random.random() < 0.3:
+                inner = convolution(draw, channels, channels, (height, width))
+                layers.append(combination(draw, [inner, Abs()]))
+        if random.random() < 0.2:
+            layers.append(ScaledAveragePool(height) if height == width else MaxPool(1))
+            height, width = (1, 1)
+        layers.append(Flatten())
+        features = channels * height * width
+    for _ in range(random.randint(0, 2)):
+        outputs = random.randint(1, 6)
+        layers.append(dense(draw, features, outputs))
+        features = outputs
+        if random.random() < 0.4:
+            layers.append(GroupSort(features) if features > 1 else Abs())
+        if random.random() < 0.2:
+            layers.append(combination(draw, [dense(draw, features, features)]))
+    head = dense(draw, features, random.randint(2, 3))
+    if random.random() < 0.3:
+        head.weight[1:] = 0.0
+        head.bias.zero_()
+    return FrozenNetwork([*layers, head], in_shape)
+
+
+def combination(draw: Draw, branch: list[FixedLayer]) -> FixedLayer:
+    shares = [0.0, 1.0, 0.3, 2.0**-100, 1.0 - 2.0**-20]
+    return ConvexCombination(torch.tensor(draw.random.choice(shares), dtype=draw.dtype), branch)
