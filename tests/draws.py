@@ -21,6 +21,9 @@ MAPS = [(1, 1), (2, 2), (1, 3), (3, 1), (2, 3), (4, 4), (5, 2), (1, 7), (3, 5)]
 FFT_MAPS = [(1, 67), (5, 13), (8, 9)]
 """Maps above ``fourier.MATRIX_LIMIT``."""
 
+LONG = 70
+"""Features and channels of sums in several chunks."""
+
 EXPONENTS = {torch.float32: (-149, 126), torch.float64: (-1074, 900)}
 """Magnitudes of inputs, the smallest and about the largest of a type."""
 
@@ -100,50 +103,70 @@ def dense(draw: Draw, inputs: int, outputs: int) -> Dense:
 
 
 def normalisation(draw: Draw, channels: int) -> FixedLayer:
-    std = draw.weights(channels).abs().clamp_min(torch.finfo(draw.dtype).tiny)
+    limits = torch.finfo(draw.dtype)
+    least = limits.tiny * (limits.eps if draw.random.random() < 0.3 else 1.0)
+    std = draw.weights(channels).abs().clamp_min(least)
     if draw.random.random() < 0.3:
         std = torch.full_like(std, 3.0)
     mean = draw.inputs(1, (channels,))[0] if draw.random.random() < 0.2 else draw.bias(channels)
     return Normalize(mean, std)
 
 
-def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
-    """A network of up to four hidden layers behind a map or a vector."""
-    draw = Draw(seed, dtype)
+def combination(draw: Draw, branch: list[FixedLayer]) -> FixedLayer:
+    shares = [0.0, 1.0, 0.3, 2.0**-100, 1.0 - 2.0**-20]
+    return ConvexCombination(torch.tensor(draw.random.choice(shares), dtype=draw.dtype), branch)
+
+
+def in_shape(draw: Draw) -> tuple[int, ...]:
+    """That of a vector, sometimes longer than a chunk, or of a map."""
+    random = draw.random
+    if random.random() < 0.5:
+        return (random.randint(1, 6) if random.random() < 0.93 else LONG,)
+    if random.random() < 0.94:
+        return (random.randint(1, 2), *random.choice(MAPS))
+    return (LONG if random.random() < 0.1 else random.randint(1, 2), *random.choice(FFT_MAPS))
+
+
+Shape = tuple[int, int, int]
+
+
+def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
+    """Convolutions and what stands between them, and the number of features behind them."""
     random = draw.random
     layers: list[FixedLayer] = []
-    if random.random() < 0.5:
-        in_shape: tuple[int, ...] = (random.randint(1, 6),)
-        features = in_shape[0]
-    else:
-        size = random.choice(FFT_MAPS if random.random() < 0.06 else MAPS)
-        channels = random.randint(1, 2)
-        in_shape = (channels, *size)
-    if random.random() < 0.3:
-        layers.append(normalisation(draw, in_shape[0]))
-    if len(in_shape) == 3:
-        channels, height, width = in_shape
-        for _ in range(random.randint(0, 1 if height * width > 20 else 2)):
-            outputs = random.randint(1, 2)
-            layers.append(convolution(draw, channels, outputs, (height, width)))
-            channels = outputs
-            if random.random() < 0.5:
-                layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
-            if height % 2 == width % 2 == 0 and random.random() < 0.5:
-                pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
-                channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
-                height, width = height // 2, width // 2
-                layers.append(pooled)
-            if random.random() < 0.3:
-                inner = convolution(draw, channels, channels, (height, width))
-                layers.append(combination(draw, [inner, Abs()]))
-        if random.random() < 0.2:
-            layers.append(ScaledAveragePool(height) if height == width else MaxPool(1))
-            height, width = (1, 1)
-        layers.append(Flatten())
-        features = channels * height * width
+    channels, height, width = shape
+    for _ in range(random.randint(0, 1 if channels * height * width > 40 else 2)):
+        outputs = random.randint(1, 2)
+        layers.append(convolution(draw, channels, outputs, (height, width)))
+        channels = outputs
+        if random.random() < 0.5:
+            layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
+        if height % 2 == width % 2 == 0 and random.random() < 0.5:
+            pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
+            channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
+            height, width = height // 2, width // 2
+            layers.append(pooled)
+        if random.random() < 0.3:
+            inner = convolution(draw, channels, channels, (height, width))
+            layers.append(combination(draw, [inner, Abs()]))
+    if random.random() < 0.2:
+        layers.append(ScaledAveragePool(height) if height == width else MaxPool(1))
+        height, width = (1, 1)
+    return [*layers, Flatten()], channels * height * width
+
+
+def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
+    """A network of up to eight hidden layers behind a map or a vector."""
+    draw = Draw(seed, dtype)
+    random = draw.random
+    shape = in_shape(draw)
+    layers = [normalisation(draw, shape[0])] if random.random() < 0.3 else []
+    features = shape[0]
+    if len(shape) == 3:
+        more, features = image_layers(draw, shape)
+        layers += more
     for _ in range(random.randint(0, 2)):
-        outputs = random.randint(1, 6)
+        outputs = random.randint(1, 6) if random.random() < 0.97 else LONG
         layers.append(dense(draw, features, outputs))
         features = outputs
         if random.random() < 0.4:
@@ -154,9 +177,4 @@ def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
     if random.random() < 0.3:
         head.weight[1:] = 0.0
         head.bias.zero_()
-    return FrozenNetwork([*layers, head], in_shape)
-
-
-def combination(draw: Draw, branch: list[FixedLayer]) -> FixedLayer:
-    shares = [0.0, 1.0, 0.3, 2.0**-100, 1.0 - 2.0**-20]
-    return ConvexCombination(torch.tensor(draw.random.choice(shares), dtype=draw.dtype), branch)
+    return FrozenNetwork([*layers, head], shape)

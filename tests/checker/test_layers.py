@@ -8,7 +8,7 @@ import pytest
 from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
 from unitmargin.checker.fourier import deployed_error, frequencies, own_error
 from unitmargin.checker.layers import KINDS
-from unitmargin.checker.step import Error, Step, product
+from unitmargin.checker.step import Error, Step, product, sound
 
 CLOSE = 1e-9
 """Relative: bounds of the norms of the matrices below are as close as that."""
@@ -142,6 +142,34 @@ def test_moves_and_comparisons_are_exact(kind: str, configuration: dict[str, int
     moved = step.evaluate(x)
     assert set(np.abs(moved).ravel()) <= set(np.abs(x).ravel())
     assert np.linalg.norm(moved[0] - moved[1]) <= np.linalg.norm(x[0] - x[1])
+
+
+@pytest.mark.parametrize("wrong", [-1e-300, math.nan])
+def test_a_bound_is_a_number_of_at_least_zero(wrong: float) -> None:
+    good = Step(np.abs)
+    assert sound(good) is good
+    for step in (
+        good._replace(norm=wrong),
+        good._replace(shift=wrong),
+        good._replace(growth=(1.0, wrong)),
+        good._replace(own=Error(wrong)),
+        good._replace(deployed=Error(0.0, wrong)),
+    ):
+        with pytest.raises(ValueError, match="negative or no numbers"):
+            sound(step)
+
+
+def test_underflow_is_paid_for() -> None:
+    """Each step loses numbers of the size of the smallest normal one, times what follows it."""
+    tiny = 2.0**-126
+    lost = KINDS["circular_convolution"](
+        SINGLE, map_size=[1, 1], real=2.0**40 * np.ones((1, 1, 1)), pairs=np.zeros((0, 2, 1, 1)),
+        bias=np.zeros(1),
+    ).deployed.constant  # fmt: skip
+    assert 2.0**40 * tiny <= lost <= 1e-9
+    normalise = KINDS["normalize"](SINGLE, mean=np.zeros(1), std=np.full(1, 2.0**-40))
+    assert 2.0**40 * tiny <= normalise.deployed.constant <= 1e-9
+    assert 64.0 * tiny <= KINDS["scaled_average_pool"](SINGLE, size=8).deployed.constant <= 1e-20
 
 
 def test_products_are_sums_of_chunks() -> None:

@@ -8,6 +8,7 @@ from mutants import Mutant, run_test_of, source
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
 COMBINATION = "test_peers.py::test_convex_combination"
+FOURIER = "test_layers.py::test_transforms_by_hand"
 FALSE = "test_table.py::test_each_false_claim_is_named"
 
 MUTANTS = [
@@ -71,8 +72,24 @@ MUTANTS = [
            "test_peers.py::test_a_branch_that_changes_the_shape_is_refused"),
     Mutant("stored table", "fourier.py", "(stored + gamma", "(gamma",
            "test_layers.py::test_transforms_by_hand"),
-    Mutant("stage for real input", "fourier.py", "*_primes(width), 2]", "*_primes(width)]",
-           "test_layers.py::test_transforms_by_hand"),
+    Mutant("stage for real input", "fourier.py",
+           "total = twiddle + math.sqrt(2.0) * (1.0 + twiddle) * gamma(5, unit)", "total = 0.0",
+           FOURIER),
+    Mutant("roots of an odd stage", "fourier.py", "else twiddle + (1.0", "else (1.0", FOURIER),
+    Mutant("products of an odd stage", "fourier.py", "gamma(p + 5, unit)", "gamma(p + 2, unit)",
+           FOURIER),
+    Mutant("conjugates that are kept", "fourier.py", "math.sqrt(2.0) * stages", "stages", FOURIER),
+    Mutant("range of compounded errors", "arithmetic.py", "if not 0.0 <= share < 0.5",
+           "if share > 1e9", "test_bounds.py::test_arithmetic_by_hand"),
+    Mutant("sign of a bound", "step.py", "if not min(bounds) >= 0.0", "if bounds == ()",
+           "test_layers.py::test_a_bound_is_a_number_of_at_least_zero"),
+    Mutant("underflow of a convolution", "layers.py",
+           "constant * UP + lost(operations, norm, arithmetic)", "constant * UP",
+           "test_layers.py::test_underflow_is_paid_for"),
+    Mutant("underflow of a normalisation", "layers.py", "lost(2**28, norm, profile)", "0.0",
+           "test_layers.py::test_underflow_is_paid_for"),
+    Mutant("underflow of an average", "layers.py", "lost(2**28 * size**2, 1.0, arithmetic)", "0.0",
+           "test_layers.py::test_underflow_is_paid_for"),
     Mutant("halves of pairs", "fourier.py", "math.sqrt(2.0) * (math.prod", "(math.prod",
            "test_layers.py::test_transforms_by_hand"),
     Mutant("discs", "bounds.py", "(diagonal + beside).max(1)", "diagonal.max(1)",

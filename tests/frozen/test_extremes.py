@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -15,13 +16,12 @@ from extremes import is_inside
 from torch import Tensor
 
 from unitmargin import certify
+from unitmargin.certificates.certify import sound_certificate
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.rounding import RoundingBounds
-from unitmargin.layers.arithmetic import (
-    SMALLEST_NORMAL,
-    Affine,
-)
+from unitmargin.frozen.transforms import transform_error
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Affine, gamma
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.bounds import LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer
@@ -132,9 +132,11 @@ def test_sums_of_a_transform_do_not_overflow_before_a_small_factor(
     x[0, 0, 0, 0] *= 1.5
     assert certify(network, x, profile).radius[0] == 0.0
     assert certify(network, x * 2.0**-60, profile).radius[0] > 0.0
+    largest = network.proof(PROFILES["float32"]).bounds.layers[0].largest
+    assert largest.slope >= pixels**0.5  # what an FFT adds up before it scales
 
 
-def test_differences_of_a_normalisation_do_not_overflow_before_a_large_deviation() -> None:
+def test_differences_of_a_normalisation_do_not_overflow() -> None:
     layer = Normalize(torch.tensor([-1.0e38, 0.0]), torch.full((2,), 2.0**100))
     network = FrozenNetwork([layer, Dense(torch.eye(2).flip(0), torch.zeros(2))], (2,))
     x, other = torch.tensor([[2.40e38, 1e38]]), torch.tensor([[2.41e38, 1e38]])
@@ -162,6 +164,14 @@ def test_what_a_normalisation_loses_is_passed_on(profile: str) -> None:
     assert holds(network, x, x.flip(1), profile)
     row = network.proof(PROFILES[profile]).bounds.layers[0]
     assert row.error.constant >= DENORMAL[dtype]
+    tiny = torch.full((1, 2), DENORMAL[dtype], dtype=torch.float64)
+    assert float(network.proof(PROFILES[profile]).input_norms(tiny)[0]) > 0.0
+
+
+def test_what_a_difference_loses_is_divided_by_the_deviation() -> None:
+    layer = Normalize(torch.zeros(2), torch.full((2,), 2.0**-60))
+    rows = FrozenNetwork([layer, coordinates(2)], (2,)).proof(PROFILES["float32"]).bounds.layers
+    assert rows[0].error.constant >= 2.0**60 * SMALLEST_NORMAL[torch.float32]
 
 
 @pytest.mark.parametrize("profile", ["float32", "float64"])
@@ -174,8 +184,35 @@ def test_what_a_transform_loses_is_passed_on(profile: str) -> None:
     x = points.to(dtype).view(-1, 1, 1, 3)
     assert float(network.deployed(PROFILES[profile])(x).abs().max()) > 0.0
     assert not bool((certify(network, x, profile).radius > 0).any())
-    # The loss of the first transform, times the norm of what follows it.
-    assert network.proof(PROFILES[profile]).bounds.layers[0].error.constant >= STEEP * unit
+
+
+def test_underflow_of_a_convolution_by_hand() -> None:
+    """(9) without a bias: what each of the three steps loses, times what follows it."""
+    layer = scaled_identity((2, 2), STEEP, torch.float32)
+    profile = PROFILES["float32"]
+    network = FrozenNetwork([layer, Flatten(), coordinates(4)], (1, 2, 2))
+    tiny, turn = SMALLEST_NORMAL[torch.float32], transform_error(layer.transform, profile.unit)
+    turned = 4.0 * (24.0 * 4**2 + 4.0) * tiny
+    summed = turned * STEEP * (1.0 + gamma(2, profile.unit)) + 4.0 * (2.0 + 4.0) * tiny * 2.0
+    found = network.proof(profile).bounds.layers[0].error.constant
+    assert found == pytest.approx(summed * (1.0 + turn) + turned, rel=1e-9, abs=0.0)
+
+
+def test_underflow_of_what_follows_a_transform() -> None:
+    """Many channels lose more in their products than in the transforms, and no weight hides it."""
+    real = torch.zeros(1, 1, 10_000)
+    layer = CircularConvolution(real, torch.zeros(0, 2, 1, 10_000), torch.zeros(1), (1, 1))
+    errors = layer.errors(LayerConstants(0.0), Affine(), PROFILES["float32"])
+    assert errors[0].constant >= 2 * 10_000 * SMALLEST_NORMAL[torch.float32]
+    many = scaled_identity((8, 8), 0.0, torch.float32)
+    errors = many.errors(LayerConstants(0.0), Affine(), PROFILES["float32"])
+    assert errors[0].constant >= 64**2 * SMALLEST_NORMAL[torch.float32]
+
+
+def test_a_float64_layer_loses_what_its_output_cannot_hold() -> None:
+    hidden = Dense(2.0**-100 * torch.eye(2), torch.zeros(2))
+    rows = FrozenNetwork([hidden, coordinates(2)], (2,)).proof(PROFILES["float32-blocked"])
+    assert rows.bounds.layers[0].error.constant >= SMALLEST_NORMAL[torch.float32]
 
 
 def test_what_an_average_loses_is_paid_for() -> None:
@@ -268,7 +305,19 @@ def test_a_lipschitz_bound_that_underflows_is_not_zero() -> None:
         Dense(1.5 * 2.0**-474 * torch.eye(2).double(), torch.tensor([2.0**-300, 0.0]).double()),
     ]
     bounds = FrozenNetwork(layers, (2,)).proof(PROFILES["float64"]).bounds
-    assert float(bounds.lipschitz[0, 1]) >= 1.5 * 2.0**0.5 * DENORMAL[torch.float64]
+    assert float(bounds.lipschitz[0, 1]) / DENORMAL[torch.float64] >= 1.5 * 2.0**0.5
+
+
+def test_a_slope_that_underflows_is_not_lost() -> None:
+    """beta S_0 is 1.25 times the smallest number, which float64 rounds down; L is 0."""
+    pairs = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    beta, scale = 1.25 * 2.0**-600, 2.0**-474
+    bounds = RoundingBounds(
+        "by hand", 0.0 * pairs, 0.0 * pairs, beta * pairs, scale, Affine(), 1.0, 1.0, ()
+    )
+    logits = torch.tensor([[2.0**-300, 0.0]], dtype=torch.float64)
+    radius = float(sound_certificate(logits, bounds, torch.zeros(1).double()).radius[0])
+    assert 0 < Fraction(radius) * Fraction(beta) * Fraction(scale) < Fraction(2.0**-300)
 
 
 # --- The sweep ------------------------------------------------------------------------------------

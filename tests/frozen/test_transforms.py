@@ -34,7 +34,7 @@ def test_t4_transforms_stay_below_their_bound(size: tuple[int, int], dtype: torc
 
 
 def test_an_fft_pays_for_each_of_its_stages() -> None:
-    """(11) in rational arithmetic but for its roots: a stage a prime factor, one for real input."""
+    """(11): one stage a prime factor, one for real input, and twice what a conjugate misses."""
     unit = 2.0**-24
     mu = TWIDDLE_ERROR * unit
 

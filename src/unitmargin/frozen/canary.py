@@ -10,6 +10,7 @@ from unitmargin.frozen.profiles import Profile, ProfileError
 from unitmargin.frozen.transforms import transform_error
 from unitmargin.layers.arithmetic import gamma
 from unitmargin.layers.fourier import CircularTransform
+from unitmargin.layers.half_plane import Size
 
 LENGTH = 1024
 """Terms of the probe's dot products: long enough for a reduced precision to show."""
@@ -20,8 +21,8 @@ ROWS = 8
 SPIKE = 1e5
 """One large entry: fast algorithms spread its rounding errors over all outputs."""
 
-MAP = (16, 16)
-"""Map of the transform's probe: above ``fourier.MATRIX_LIMIT``, so by FFT."""
+MAPS = ((16, 16), (9, 11))
+"""Maps of the transform's probes, of even and odd radix, above ``fourier.MATRIX_LIMIT``: by FFT."""
 
 Product = Callable[[Tensor, Tensor], Tensor]
 
@@ -40,7 +41,7 @@ def require_arithmetic(profile: Profile, device: torch.device) -> None:
                 f"wrong by {product:.3g} times its bound; look for reduced precision or fast "
                 "matrix products in the linear algebra library's settings"
             )
-    transform = _transform_ratio(profile, device)
+    transform = max(_transform_ratio(profile, device, size) for size in MAPS)
     if not transform <= 1.0:
         raise ProfileError(
             f"profile {profile.name} needs a standard FFT, but a transform on {device} was wrong "
@@ -85,11 +86,11 @@ def _product_ratio(multiply: Product, profile: Profile, device: torch.device) ->
     return worst
 
 
-def _transform_ratio(profile: Profile, device: torch.device) -> float:
+def _transform_ratio(profile: Profile, device: torch.device, size: Size) -> float:
     """Norm of the error of one transform over its bound; the truth is a matrix product."""
-    transform = CircularTransform(MAP)
+    transform = CircularTransform(size)
     fast = transform.to(device, profile.dtype)
-    x = _probe((1, 1, *MAP), profile.dtype)
+    x = _probe((1, 1, *size), profile.dtype)
     real, pairs = fast.analyse(x.to(device))
     computed = torch.cat((real.flatten(), pairs.flatten())).cpu().double()
     exact = transform.matrix() @ x.double().flatten()
