@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from unitmargin.checker.arithmetic import UNIT, Arithmetic, arithmetic
-from unitmargin.checker.fourier import deployed_error, frequencies, own_error
+from unitmargin.checker.arithmetic import PROFILES, UNIT, Arithmetic
+from unitmargin.checker.fourier import counts, deployed_error, own_error
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.step import Error, Step, product, sound
 
 CLOSE = 1e-9
 """Relative: bounds of the norms of the matrices below are as close as that."""
 
-SINGLE = arithmetic("float32", "float32", None, None)
-BLOCKED = arithmetic("float32-blocked", "float32", 4, 7)
-DOUBLE = arithmetic("float64", "float64", None, None)
+SINGLE = PROFILES["float32"]
+BLOCKED = PROFILES["float32-blocked"]._replace(chunk=4, wide_channels=7)
+DOUBLE = PROFILES["float64"]
 
 
 def g(roundings: int, unit: float) -> float:
@@ -30,7 +30,7 @@ def affine(error: Error) -> tuple[float, float, float]:
 def test_dense(profile: Arithmetic) -> None:
     weight = np.full((2, 9), -1.0)
     weight[1] = 1.0  # |W| has norm root(18); W too
-    step = KINDS["dense"](profile, weight=weight, bias=np.array([3.0, 4.0]))
+    step = KINDS["dense"].make(profile, weight=weight, bias=np.array([3.0, 4.0]))
     assert step.norm == pytest.approx(18**0.5, rel=CLOSE, abs=0.0)
     share = g(10, profile.unit) if profile is not BLOCKED else profile.unit * (1 + g(10, UNIT))
     share += g(10, UNIT) if profile is BLOCKED else 0.0
@@ -47,8 +47,8 @@ def test_dense(profile: Arithmetic) -> None:
 def convolution(profile: Arithmetic, channels: int, height: int = 2, width: int = 3) -> Step:
     """All blocks are 2 I, so S = a = 2; the bias has norm 5."""
     eye = 2.0 * np.eye(channels)
-    real, pairs = (len(kept) for kept in frequencies(height, width))
-    return KINDS["circular_convolution"](
+    real, pairs = counts(height, width)
+    return KINDS["circular_convolution"].make(
         profile,
         map_size=[height, width],
         real=np.stack([eye] * real),
@@ -96,26 +96,31 @@ def test_circular_convolution_in_blocks_and_in_float64() -> None:
 
 
 def test_transforms_by_hand() -> None:
+    """(C4) and (C5), term by term: each is a hundredth of the result at least."""
     unit = 2.0**-24
-    table = math.sqrt(12.0) * (2.0**-47 + 2.0**-52 + unit)
+    table = math.sqrt(12.0) * (40 * UNIT + unit)
     assert deployed_error(2, 3, unit) == pytest.approx(
-        table + math.sqrt(6.0) * g(6, unit), rel=0.01, abs=0.0
+        table + g(6, unit) * (math.sqrt(6.0) + table), rel=CLOSE, abs=0.0
     )
-    mu = 2 * unit
-    odd = sum(mu + math.sqrt(p) * (1 + mu) * (mu + g(p + 5, unit) * (1 + mu)) for p in (3, 3, 5))
-    even = [mu + math.sqrt(2.0) * (1 + mu) * g(roundings, unit) for roundings in (4, 5)]
-    stages = odd + sum(even)  # 9 x 10, and one for real input
-    fft = (1 + math.sqrt(2.0) * stages / (1 - stages)) * (1 + g(8, unit)) - 1
+    table = math.sqrt(12.0) * 40 * UNIT
+    assert deployed_error(2, 3, UNIT) == pytest.approx(
+        table + g(6, UNIT) * (math.sqrt(6.0) + table), rel=CLOSE, abs=0.0
+    )
+    turned = math.sqrt(8.0) + math.sqrt(2.0)  # a complex product, and its root of unity
+    odd = sum(turned + math.sqrt(2.0 * p) * (p + 4) for p in (3, 3, 5))
+    total = unit * (odd + turned + 1.0 + turned + 2.0)  # 9 x 10, and one for real input
+    fft = (1 + math.sqrt(2.0) * total / (1 - total)) * (1 + g(6, unit)) - 1
     assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE, abs=0.0)
-    single = math.sqrt(2.0) * 12 * UNIT + math.sqrt(2.0) * g(3, UNIT)
-    double = math.sqrt(4.0) * 12 * UNIT + math.sqrt(4.0) * g(4, UNIT)
-    assert own_error(1, 2) == pytest.approx(
-        math.sqrt(2.0) * (single + double + 2 * UNIT), rel=0.05, abs=0.0
-    )
+    down = math.sqrt(2.0 * 3) * (g(4, UNIT) + UNIT)
+    across = math.sqrt(2.0) * (g(3, UNIT) + math.sqrt(2.0) * UNIT)
+    assert own_error(3, 2) == pytest.approx(down + across + UNIT, rel=CLOSE, abs=0.0)
+    long = math.sqrt(2.0 * 129) * (g(67, UNIT) + UNIT)  # three sums of up to 64 products
+    short = g(2, UNIT) + math.sqrt(2.0) * UNIT
+    assert own_error(129, 1) == pytest.approx(long + short + UNIT, rel=CLOSE, abs=0.0)
 
 
 def test_normalize() -> None:
-    step = KINDS["normalize"](SINGLE, mean=np.array([0.5, 0.0]), std=np.array([0.25, 2.0]))
+    step = KINDS["normalize"].make(SINGLE, mean=np.array([0.5, 0.0]), std=np.array([0.25, 2.0]))
     assert step.norm == pytest.approx(4.0, rel=CLOSE, abs=0.0)
     assert step.norm >= 4.0
     assert affine(step.deployed) == pytest.approx((0.0, 0.0, g(3, SINGLE.unit)), abs=1e-20)
@@ -136,7 +141,7 @@ def test_normalize() -> None:
     ],
 )
 def test_moves_and_comparisons_are_exact(kind: str, configuration: dict[str, int]) -> None:
-    step = KINDS[kind](SINGLE, **configuration)
+    step = KINDS[kind].make(SINGLE, **configuration)
     assert (step.norm, step.own, step.deployed) == (1.0, Error(), Error())
     x = np.random.default_rng(0).normal(size=(3, 4, 6, 4))
     moved = step.evaluate(x)
@@ -162,14 +167,26 @@ def test_a_bound_is_a_number_of_at_least_zero(wrong: float) -> None:
 def test_underflow_is_paid_for() -> None:
     """Each step loses numbers of the size of the smallest normal one, times what follows it."""
     tiny = 2.0**-126
-    lost = KINDS["circular_convolution"](
+    lost = KINDS["circular_convolution"].make(
         SINGLE, map_size=[1, 1], real=2.0**40 * np.ones((1, 1, 1)), pairs=np.zeros((0, 2, 1, 1)),
         bias=np.zeros(1),
     ).deployed.constant  # fmt: skip
     assert 2.0**40 * tiny <= lost <= 1e-9
-    normalise = KINDS["normalize"](SINGLE, mean=np.zeros(1), std=np.full(1, 2.0**-40))
+    normalise = KINDS["normalize"].make(SINGLE, mean=np.zeros(1), std=np.full(1, 2.0**-40))
     assert 2.0**40 * tiny <= normalise.deployed.constant <= 1e-9
-    assert 64.0 * tiny <= KINDS["scaled_average_pool"](SINGLE, size=8).deployed.constant <= 1e-20
+    assert (
+        64.0 * tiny <= KINDS["scaled_average_pool"].make(SINGLE, size=8).deployed.constant <= 1e-20
+    )
+
+
+@pytest.mark.parametrize("size", [[100_000, 100_000], [2, 2048], [3, 1], [1, 1]])
+def test_a_map_is_compared_before_it_is_made(size: list[int]) -> None:
+    """Four self-conjugate blocks and no pairs are those of a 2 x 2 map alone."""
+    with pytest.raises(ValueError, match=r"blocks \(4, 1, 1\), \(0, 2, 1, 1\)"):
+        KINDS["circular_convolution"].make(
+            SINGLE, map_size=size, real=np.ones((4, 1, 1)), pairs=np.ones((0, 2, 1, 1)),
+            bias=np.zeros(1),
+        )  # fmt: skip
 
 
 def test_products_are_sums_of_chunks() -> None:

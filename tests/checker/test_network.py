@@ -1,6 +1,5 @@
 """What the checker proves: equal logits, honest radii, and never more than the truth."""
 
-import json
 import math
 from pathlib import Path
 
@@ -11,6 +10,8 @@ from claims import EXAMPLES, Example, certified
 from exact import EXACT
 from tables import read_rows
 
+from unitmargin.checker import arithmetic
+from unitmargin.checker.arithmetic import definitions
 from unitmargin.checker.layers import KINDS
 from unitmargin.checker.network import Network
 from unitmargin.checker.reading import CheckError, read_inputs, read_model
@@ -139,31 +140,37 @@ def test_unknown_profiles_and_layers_are_refused(tmp_path: Path) -> None:
     first, *others = model.layers
     for layer, message in (
         (("relu", {}, {}), "unknown layer kind 'relu', known: dense"),
-        (("abs", {"size": 2}, {}), "a layer abs of the model is inconsistent"),
-        (("dense", {}, {}), "a layer dense of the model is inconsistent"),
+        ((["dense"], {}, {}), r"unknown layer kind \['dense'\]"),
+        (("abs", {"size": 2}, {}), "configuration"),
+        (("groupsort", {"size": 2.0}, {}), "size 2.0 of a layer groupsort"),
+        (("groupsort", {"size": True}, {}), "size True of a layer groupsort"),
+        (("dense", {}, {}), r"tensors \[\] of a layer dense"),
         (("normalize", {}, first[2] | {"std": -first[2]["std"]}), "std"),
         (("dense", {}, {"weight": np.ones((2, 3)), "bias": np.ones(3)}), "bias"),
+        (("dense", {}, {"weight": np.ones((6, 7)), "bias": np.ones(6)}), "7 inputs behind"),
     ):
         with pytest.raises(CheckError, match=message):
             Network(model._replace(layers=[layer, *others]), "float64")
+    with pytest.raises(CheckError, match="normalisation must be the first layer"):
+        Network(model._replace(layers=[first, first, *others]), "float64")
     for layers in ([], [first]):
         with pytest.raises(CheckError, match="the last layer must be dense"):
             Network(model._replace(layers=layers), "float64")
-    single = ("dense", {}, {"weight": np.ones((1, 3)), "bias": np.ones(1)})
+    single = ("dense", {}, {"weight": np.ones((1, 6)), "bias": np.ones(1)})
     with pytest.raises(CheckError, match="one class has no boundary"):
+        Network(model._replace(layers=[single], classes=["a"]), "float64")
+    with pytest.raises(CheckError, match="4 class names for 1 classes"):
         Network(model._replace(layers=[single]), "float64")
 
 
-def test_the_profile_is_read_from_the_model(tmp_path: Path) -> None:
-    save(EXAMPLES["long sums"]().network, tmp_path / "model.safetensors")
-    model = read_model(tmp_path / "model.safetensors")
+def test_the_profiles_are_the_checker_s_own_and_those_of_the_library() -> None:
+    assert definitions() == {name: profile.definition() for name, profile in PROFILES.items()}
     for name, profile in PROFILES.items():
-        mine = model.profiles[name]
+        mine = arithmetic.PROFILES[name]
         assert (mine.unit, mine.chunk) == (profile.unit, profile.chunk)
         assert mine.wide_channels == (WIDE_CHANNELS if profile.chunk else None)
         for terms in (1, 2, 47, 48, 49, 96, 97, 1000, 3072):
             assert mine.length(terms) == profile.length(terms)
-    assert json.dumps(sorted(model.profiles)) == json.dumps(sorted(PROFILES))
 
 
 @pytest.mark.parametrize("profile", ["float32", "float64"])

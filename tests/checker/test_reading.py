@@ -150,13 +150,13 @@ def edited(path: Path, changes: dict[str, str], tensors: dict[str, torch.Tensor]
         (
             {"profiles": '{"float64": {"dtype": "float16", "chunk": null, "wide_channels": null}}'},
             {},
-            "type must be",
+            "defines the profiles",
         ),
-        ({"profiles": '{"float64": {"dtype": "float64"}}'}, {}, "inconsistent"),
+        ({"profiles": '{"float64": {"dtype": "float64"}}'}, {}, "defines the profiles"),
         (
             {"profiles": '{"x": {"dtype": "float32", "chunk": 0, "wide_channels": 1}}'},
             {},
-            "positive",
+            "defines the profiles",
         ),
         ({}, {"6.bias": torch.tensor([0.0, torch.nan, 0, 0, 0])}, "not finite, or above"),
         ({}, {"6.bias": torch.full((5,), 2 * LARGEST)}, "not finite, or above"),

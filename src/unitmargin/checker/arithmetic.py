@@ -64,15 +64,24 @@ OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900)
 """The checker's own arithmetic; its sums count their roundings by :func:`own_length`."""
 
 
-def arithmetic(name: str, dtype: str, chunk: int | None, wide_channels: int | None) -> Arithmetic:
-    """A profile as the model file defines it."""
-    for count in (chunk, wide_channels):
-        if count is not None and (type(count) is not int or count < 1):
-            raise ValueError(f"a profile's sizes must be positive integers or null, got {count!r}")
-    if (chunk is None) != (wide_channels is None):
-        raise ValueError("a profile has chunk and wide_channels, or neither")
-    if dtype == "float64":
-        return Arithmetic(name, UNIT, 2.0**-1022, 2.0**900, chunk, wide_channels)
-    if dtype == "float32":
-        return Arithmetic(name, 2.0**-24, 2.0**-126, 2.0**100, chunk, wide_channels)
-    raise ValueError(f"a profile's type must be float64 or float32, got {dtype!r}")
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Arithmetic("float64", UNIT, 2.0**-1022, 2.0**900),
+        Arithmetic("float32-blocked", 2.0**-24, 2.0**-126, 2.0**100, 32, 256),
+        Arithmetic("float32", 2.0**-24, 2.0**-126, 2.0**100),
+    )
+}
+"""The profiles, as docs/soundness.md defines them: no file can define another."""
+
+
+def definitions() -> dict[str, dict[str, str | int | None]]:
+    """The profiles as a model file of this version states them."""
+    return {
+        name: {
+            "dtype": "float64" if profile.unit == UNIT else "float32",
+            "chunk": profile.chunk,
+            "wide_channels": profile.wide_channels,
+        }
+        for name, profile in PROFILES.items()
+    }

@@ -1,36 +1,44 @@
 """Layers that move, compare and negate numbers: exact, and of norm 1."""
 
-from collections.abc import Callable
+import math
 
 import numpy as np
 
 from unitmargin.checker.arithmetic import Arithmetic
 from unitmargin.checker.reading import Array
-from unitmargin.checker.step import Step
+from unitmargin.checker.step import Shape, Step, as_map, divided
 
 
 def flatten(_: Arithmetic) -> Step:
-    return Step(lambda x: x.reshape(len(x), -1))
+    return Step(lambda x: x.reshape(len(x), -1), shapes=lambda shape: [(math.prod(shape),)])
 
 
 def pixel_unshuffle(_: Arithmetic, factor: int) -> Step:
+    def shapes(shape: Shape) -> list[Shape]:
+        channels, height, width = divided(shape, factor)
+        return [(channels * factor**2, height, width)]
+
     def evaluate(x: Array) -> Array:
         batch, channels, height, width = x.shape
         shape = (batch, channels, height // factor, factor, width // factor, factor)
         moved = x.reshape(shape).transpose(0, 1, 3, 5, 2, 4)
         return moved.reshape(batch, -1, height // factor, width // factor)
 
-    return Step(evaluate)
+    return Step(evaluate, shapes=shapes)
 
 
 def max_pool(_: Arithmetic, size: int) -> Step:
+    def shapes(shape: Shape) -> list[Shape]:
+        divided(shape, size)
+        return [(as_map(shape)[0], size, size)]
+
     def evaluate(x: Array) -> Array:
         batch, channels, height, width = x.shape
         shape = (batch, channels, size, height // size, size, width // size)
         largest: Array = x.reshape(shape).max((3, 5))
         return largest
 
-    return Step(evaluate)
+    return Step(evaluate, shapes=shapes)
 
 
 def absolute(_: Arithmetic) -> Step:
@@ -42,7 +50,7 @@ def maxmin(_: Arithmetic) -> Step:
         first, second = np.split(x, 2, axis=1)
         return np.concatenate((np.maximum(first, second), np.minimum(first, second)), axis=1)
 
-    return Step(evaluate)
+    return Step(evaluate, shapes=lambda shape: [_grouped(shape, 2)])
 
 
 def groupsort(_: Arithmetic, size: int) -> Step:
@@ -50,20 +58,14 @@ def groupsort(_: Arithmetic, size: int) -> Step:
         groups = x.reshape(len(x), x.shape[1] // size, size, *x.shape[2:])
         return (-np.sort(-groups, axis=2)).reshape(x.shape)
 
-    return Step(evaluate)
+    return Step(evaluate, shapes=lambda shape: [_grouped(shape, size)])
+
+
+def _grouped(shape: Shape, size: int) -> Shape:
+    if size < 2 or shape[0] % size:
+        raise ValueError(f"{shape[0]} channels in groups of {size}")
+    return shape
 
 
 def oplu(profile: Arithmetic) -> Step:
     return groupsort(profile, 2)
-
-
-EXACT_KINDS: dict[str, Callable[..., Step]] = {
-    "flatten": flatten,
-    "pixel_unshuffle": pixel_unshuffle,
-    "max_pool": max_pool,
-    "abs": absolute,
-    "maxmin": maxmin,
-    "oplu": oplu,
-    "groupsort": groupsort,
-}
-"""Each takes the profile, and the configuration of the file by name."""

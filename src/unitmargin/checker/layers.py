@@ -5,23 +5,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unitmargin.checker import exact
 from unitmargin.checker.arithmetic import OWN, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
-from unitmargin.checker.exact import EXACT_KINDS
 from unitmargin.checker.fourier import (
     MATRIX_LIMIT,
-    convolve,
+    convolution,
+    counts,
     deployed_error,
-    frequencies,
     own_error,
 )
-from unitmargin.checker.reading import Array
-from unitmargin.checker.step import Error, Step, lost, product, rounded, sound
+from unitmargin.checker.reading import Array, listed, specified
+from unitmargin.checker.step import (
+    Error,
+    Shape,
+    Step,
+    divided,
+    lost,
+    product,
+    rounded,
+    sound,
+)
+from unitmargin.checker.strict import DEEPEST_BRANCH, LARGEST_SIDE, MOST_LAYERS, is_size
 
 
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
     """A hidden layer W x + b: (C6)."""
-    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or not weight.size:
         raise ValueError(f"weight {weight.shape} and bias {bias.shape} of a dense layer")
     absolute, size = absolute_norm(weight[None]), float(norms(bias[None])[0])
     norm, inputs = spectral_norm(weight[None]), weight.shape[1]
@@ -35,20 +45,21 @@ def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
     deployed = error(inner.length(inputs), inner)
     if wide:
         deployed = rounded(deployed, norm, size, profile.unit * UP)
+
+    def shapes(shape: Shape) -> list[Shape]:
+        if shape != (inputs,):
+            raise ValueError(f"a dense layer of {inputs} inputs behind activations {shape}")
+        return [(len(weight),)]
+
     return Step(
-        lambda x: _on_vectors(x, weight) + bias,
+        lambda x: product(x, weight.T) + bias,
         norm,
         error(own_length(inputs), OWN),
         deployed,
         (absolute, size),
         size,
+        shapes,
     )
-
-
-def _on_vectors(x: Array, weight: Array) -> Array:
-    if x.ndim != 2:
-        raise ValueError(f"a dense layer behind activations of shape {x.shape[1:]}")
-    return product(x, weight.T)
 
 
 def circular_convolution(
@@ -56,8 +67,8 @@ def circular_convolution(
 ) -> Step:
     """Circular convolution stored by frequency: (C7)."""
     height, width = map_size
+    _require_blocks(height, width, real, pairs, bias)
     outputs, inputs = real.shape[1:]
-    _check_blocks(height, width, real, pairs, bias)
     top = np.concatenate((pairs[:, 0], -pairs[:, 1]), axis=2)
     both = np.concatenate((top, np.concatenate((pairs[:, 1], pairs[:, 0]), axis=2)), axis=1)
     norm = max(spectral_norm(real), spectral_norm(both))
@@ -80,31 +91,34 @@ def circular_convolution(
     if wide:
         deployed = rounded(deployed, norm, size, profile.unit * UP)
     mine = error(own_error(height, width), own_length(inputs), OWN)
+    turned = convolution(height, width, real, pairs)
+
+    def shapes(shape: Shape) -> list[Shape]:
+        if shape != (inputs, height, width):
+            raise ValueError(f"a convolution of {inputs} x {height} x {width} behind {shape}")
+        return [(outputs, height, width)]
+
     return Step(
-        lambda x: _on_map(x, height, width, real, pairs) + bias[:, None, None],
+        lambda x: turned(x) + bias[:, None, None],
         norm,
         rounded(mine, norm, size, UNIT * UP),
         deployed,
         (inside * max(absolute, 1.0), inside * size),
         size,
+        shapes,
     )
 
 
-def _check_blocks(height: int, width: int, real: Array, pairs: Array, bias: Array) -> None:
-    own, other = frequencies(height, width)
-    outputs, inputs = real.shape[1:]
-    if (real.shape, pairs.shape, bias.shape) != (
-        (len(own), outputs, inputs),
-        (len(other), 2, outputs, inputs),
-        (outputs,),
-    ):
-        raise ValueError(f"blocks {real.shape}, {pairs.shape} of a {height} x {width} convolution")
-
-
-def _on_map(x: Array, height: int, width: int, real: Array, pairs: Array) -> Array:
-    if x.shape[2:] != (height, width):
-        raise ValueError(f"a {height} x {width} convolution of a map of shape {x.shape[2:]}")
-    return convolve(x, real, pairs, product)
+def _require_blocks(height: int, width: int, real: Array, pairs: Array, bias: Array) -> None:
+    """Compared by their numbers alone: nothing of the size of the map is made before."""
+    alone, paired = counts(height, width)
+    expected = (alone, *real.shape[1:]), (paired, 2, *real.shape[1:]), real.shape[1:2]
+    fit = (real.shape, pairs.shape, bias.shape) == expected and real.ndim == 3 and real.size
+    if max(height, width) > LARGEST_SIDE or not fit:
+        raise ValueError(
+            f"blocks {real.shape}, {pairs.shape} and bias {bias.shape} of a convolution of "
+            f"{height} x {width} pixels, of at most {LARGEST_SIDE} on either side"
+        )
 
 
 def normalize(profile: Arithmetic, mean: Array, std: Array) -> Step:
@@ -112,9 +126,12 @@ def normalize(profile: Arithmetic, mean: Array, std: Array) -> Step:
     if mean.ndim != 1 or mean.shape != std.shape or not np.all(std > 0):
         raise ValueError(f"mean {mean.shape} and std {std.shape} of an input normalisation")
 
+    def shapes(shape: Shape) -> list[Shape]:
+        if shape[0] != len(mean):
+            raise ValueError(f"{len(mean)} means for {shape[0]} channels")
+        return [shape]
+
     def evaluate(x: Array) -> Array:
-        if x.shape[1] != len(mean):
-            raise ValueError(f"{len(mean)} means for {x.shape[1]} channels")
         shape = (-1, *(1,) * (x.ndim - 2))
         shifted: Array = (x - mean.reshape(shape)) / std.reshape(shape)
         return shifted
@@ -126,6 +143,7 @@ def normalize(profile: Arithmetic, mean: Array, std: Array) -> Step:
         Error(0.0, lost(2**28, norm, OWN), gamma(3)),
         Error(0.0, lost(2**28, norm, profile), gamma(3, profile.unit)),
         (norm, float(np.abs(mean).max()) * (1.0 + norm) * 2.0**14),
+        shapes=shapes,
     )
 
 
@@ -143,26 +161,39 @@ def scaled_average_pool(profile: Arithmetic, size: int) -> Step:
         Error(gamma(size**2 + 1, arithmetic.unit) * UP, lost(2**28 * size**2, 1.0, arithmetic))
         for arithmetic in (OWN, profile)
     )
-    return Step(evaluate, 1.0, own, deployed, (float(size), 0.0))
+    growth = (float(size), 0.0)
+    return Step(evaluate, 1.0, own, deployed, growth, shapes=lambda shape: [divided(shape, size)])
 
 
 def convex_combination(
-    profile: Arithmetic, branch: list[dict[str, Any]], share: Array, **tensors: Array
+    profile: Arithmetic, branch: list[Any], share: Array, **tensors: Array
 ) -> Step:
     """t x + (1 - t) B(x): (C14). Each path meets at most three roundings, 1 - t among them."""
     if share.shape or not 0.0 <= share <= 1.0:
         raise ValueError(f"the share of a convex combination is {share}")
-    steps = _branch(profile, branch, tensors)
+    steps = []
+    for index, layer in enumerate(branch):
+        names = [name for name in tensors if name.startswith(f"branch.{index}.")]
+        state = {name.split(".", 2)[2]: tensors.pop(name) for name in names}
+        steps.append(build(profile, *specified(layer), state))
+    if tensors:
+        raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
     kept, rest = float(share), (1.0 - float(share)) * UP
 
     def evaluate(x: Array) -> Array:
         output = x
         for step in steps:
             output = step.evaluate(output)
-        if output.shape != x.shape:
-            raise ValueError(f"a branch turns shape {x.shape} into {output.shape}")
         joined: Array = kept * x + (1.0 - kept) * output
         return joined
+
+    def shapes(shape: Shape) -> list[Shape]:
+        met = [shape]
+        for step in steps:
+            met += step.shapes(met[-1])
+        if met[-1] != shape:
+            raise ValueError(f"a branch turns shape {shape} into {met[-1]}")
+        return met
 
     own = in_a_row(steps, [step.own for step in steps])
     deployed = in_a_row(steps, [step.deployed for step in steps])
@@ -180,24 +211,8 @@ def convex_combination(
         error(deployed, profile),
         deployed.growth,
         rest * own.shift * UP,
+        shapes,
     )
-
-
-def _branch(
-    profile: Arithmetic, branch: list[dict[str, Any]], tensors: dict[str, Array]
-) -> list[Step]:
-    """The layers of a branch, whose tensors are named ``branch.INDEX.NAME``."""
-    steps = []
-    for index, layer in enumerate(branch):
-        kind, prefix = layer["kind"], f"branch.{index}."
-        if kind not in KINDS or kind == "normalize":
-            raise ValueError(f"a branch cannot hold a layer {kind!r}")
-        own = {name: tensors.pop(name) for name in list(tensors) if name.startswith(prefix)}
-        state = {name.removeprefix(prefix): tensor for name, tensor in own.items()}
-        steps.append(sound(KINDS[kind](profile, **layer["configuration"], **state)))
-    if tensors:
-        raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
-    return steps
 
 
 class Row(NamedTuple):
@@ -227,12 +242,59 @@ def in_a_row(steps: list[Step], errors: list[Error]) -> Row:
     return row
 
 
-KINDS: dict[str, Callable[..., Step]] = {
-    "dense": dense,
-    "circular_convolution": circular_convolution,
-    "normalize": normalize,
-    "scaled_average_pool": scaled_average_pool,
-    "convex_combination": convex_combination,
-    **EXACT_KINDS,
+class Kind(NamedTuple):
+    """How a layer is made, and the names of its configuration and tensors in a file."""
+
+    make: Callable[..., Step]
+    configuration: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
+
+
+KINDS = {
+    "dense": Kind(dense, (), ("weight", "bias")),
+    "circular_convolution": Kind(circular_convolution, ("map_size",), ("real", "pairs", "bias")),
+    "normalize": Kind(normalize, (), ("mean", "std")),
+    "scaled_average_pool": Kind(scaled_average_pool, ("size",)),
+    "convex_combination": Kind(convex_combination, ("branch",), ("share",)),
+    "flatten": Kind(exact.flatten),
+    "pixel_unshuffle": Kind(exact.pixel_unshuffle, ("factor",)),
+    "max_pool": Kind(exact.max_pool, ("size",)),
+    "abs": Kind(exact.absolute),
+    "maxmin": Kind(exact.maxmin),
+    "oplu": Kind(exact.oplu),
+    "groupsort": Kind(exact.groupsort, ("size",)),
 }
-"""Each takes the profile, then the configuration and the tensors of the file by name."""
+"""What a file may name."""
+
+
+def build(profile: Arithmetic, kind: Any, configuration: Any, tensors: dict[str, Array]) -> Step:
+    """A layer of a file, its configuration and tensors exactly those of its kind."""
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"unknown layer kind {kind!r}, known: {', '.join(KINDS)}")
+    make, names, own = KINDS[kind]
+    if not isinstance(configuration, dict) or set(configuration) != set(names):
+        raise ValueError(f"configuration {configuration!r} of a layer {kind}")
+    for name, value in configuration.items():
+        sizes = value if name == "map_size" else [value]
+        if name != "branch" and not (isinstance(sizes, list) and all(map(is_size, sizes))):
+            raise ValueError(f"{name} {value!r} of a layer {kind}")
+    if {name for name in tensors if not name.startswith("branch.")} != set(own):
+        raise ValueError(f"tensors {sorted(tensors)} of a layer {kind}")
+    return sound(make(profile, **configuration, **tensors))
+
+
+def require_depth(layers: list[tuple[Any, Any]], deep: int = 0) -> int:
+    """How many layers there are, those of branches included, unless there are too many or branches
+    lie too deep."""
+    found = len(layers)
+    for kind, configuration in layers:
+        if kind == "convex_combination" and isinstance(configuration, dict):
+            branch = [specified(layer) for layer in listed(configuration.get("branch"))]
+            if any(inner == "normalize" for inner, _ in branch):
+                raise ValueError("a branch cannot hold a layer 'normalize'")
+            found += require_depth(branch, deep + 1)
+    if found > MOST_LAYERS or deep > DEEPEST_BRANCH:
+        raise ValueError(
+            f"a network of more than {MOST_LAYERS} layers, or {DEEPEST_BRANCH} branches deep"
+        )
+    return found

@@ -1,15 +1,16 @@
 """The proof: the largest radius within which no execution of the profile changes the label."""
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unitmargin.checker.arithmetic import TINY, UNIT, UP, Arithmetic, gamma, own_length
+from unitmargin.checker.arithmetic import PROFILES, TINY, UNIT, UP, gamma, own_length
 from unitmargin.checker.bounds import norms, pair_distances
-from unitmargin.checker.layers import KINDS
-from unitmargin.checker.reading import Array, CheckError, Model
-from unitmargin.checker.step import Error, Step, lost, product, sound
+from unitmargin.checker.layers import build, require_depth
+from unitmargin.checker.reading import UNFIT, Array, CheckError, Model
+from unitmargin.checker.step import Error, lost, product
 
 DOWN = 1.0 - 2.0**-48
 """Factor on a radius for its last few operations."""
@@ -34,18 +35,39 @@ class Network:
     """The stored network under one profile, with the bounds of its layers."""
 
     def __init__(self, model: Model, profile: str) -> None:
-        if profile not in model.profiles:
-            raise CheckError(f"unknown profile {profile!r}, known: {', '.join(model.profiles)}")
-        self.profile = model.profiles[profile]
+        if profile not in PROFILES:
+            raise CheckError(f"unknown profile {profile!r}, known: {', '.join(PROFILES)}")
+        self.profile = PROFILES[profile]
         if not model.layers or model.layers[-1][0] != "dense":
             raise CheckError("the last layer must be dense: it holds one row a class")
-        self.steps = [_step(self.profile, *layer) for layer in model.layers[:-1]]
-        _, configuration, tensors = model.layers[-1]
-        _step(self.profile, "dense", configuration, tensors)  # refuses what is no head
+        try:
+            with np.errstate(all="ignore"):  # NaN and infinity are no bounds
+                shapes = self._read(model)
+        except UNFIT as error:
+            raise CheckError(f"the layers of the model are inconsistent: {error}") from None
+        self.in_shape, self.widest = model.in_shape, max(map(math.prod, shapes))
+        tensors = model.layers[-1][2]
         self.weight, self.bias = tensors["weight"], tensors["bias"]
+        if len(self.weight) != len(model.classes):
+            raise CheckError(f"{len(model.classes)} class names for {len(self.weight)} classes")
         if len(self.weight) < 2:
             raise CheckError("one class has no boundary, so there is nothing to check")
         self.distances = pair_distances(self.weight)
+
+    def _read(self, model: Model) -> list[tuple[int, ...]]:
+        """Makes the layers; the shapes that activations have on their way."""
+        require_depth([layer[:2] for layer in model.layers])
+        self.steps, shapes = [], [model.in_shape]
+        for index, (kind, configuration, tensors) in enumerate(model.layers):
+            if kind == "normalize" and index:
+                raise ValueError("an input normalisation must be the first layer")
+            single = self.profile.unit > UNIT
+            if single and any(np.any(t.astype(np.float32) != t) for t in tensors.values()):
+                raise ValueError(f"{self.profile.name} cannot hold the weights of a layer {kind}")
+            self.steps.append(build(self.profile, kind, configuration, tensors))
+            shapes += self.steps[-1].shapes(shapes[-1])
+        self.steps.pop()  # the head, whose bounds are those of pairs of rows
+        return shapes
 
     def prove(self, x: Array, labels: NDArray[np.int64]) -> Proof:
         """Bounds are pairs: row 0 at the input, row 1 their growth with the radius.
@@ -105,21 +127,6 @@ class Network:
             tolerance=doubt.max(1),
             radius=np.where(sound, radius, 0.0),
         )
-
-
-def _step(
-    profile: Arithmetic, kind: str, configuration: dict[str, Any], tensors: dict[str, Array]
-) -> Step:
-    """A layer of the file; numbers that the profile's type cannot hold are refused."""
-    if kind not in KINDS:
-        raise CheckError(f"unknown layer kind {kind!r}, known: {', '.join(KINDS)}")
-    single = profile.unit > UNIT
-    if single and any(np.any(t.astype(np.float32) != t) for t in tensors.values()):
-        raise CheckError(f"the profile {profile.name} cannot hold the weights of a layer {kind}")
-    try:
-        return sound(KINDS[kind](profile, **configuration, **tensors))
-    except (TypeError, ValueError, KeyError, RecursionError) as error:
-        raise CheckError(f"a layer {kind} of the model is inconsistent: {error}") from None
 
 
 def _pair(values: Array) -> Array:

@@ -9,24 +9,47 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unitmargin.checker.arithmetic import Arithmetic, arithmetic
+from unitmargin.checker.arithmetic import PROFILES, definitions
+from unitmargin.checker.strict import (
+    LARGEST_INPUT,
+    LONGEST_HEADER,
+    LONGEST_NAME,
+    MOST_AXES,
+    MOST_LAYERS,
+    is_size,
+    one_line,
+    parse,
+)
 
 Array = NDArray[np.float64]
 
 FORMAT = "unitmargin-frozen-3"
 
+HEADER = {
+    "format", "layers", "in_shape", "domain", "classes", "facts", "profile", "profiles", "sha256",
+}  # fmt: skip
+"""Entries of a model file: all of them, and no other."""
+
+HEADS = ("upd", "orthonormal", "unit_rows")
+"""What a model file may promise of its head; nothing here depends on it."""
+
 WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 """Bytes of a stored number; other types are refused."""
-
-UNFIT = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What entries that are none of a model may raise."""
 
 LARGEST = 2.0**40
 """Largest magnitude of a stored number: behind a larger bias no radius is worth checking."""
 
+UNFIT = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+"""What content that is none of its kind may raise."""
+
 
 class CheckError(ValueError):
     """Files that cannot be checked: damaged, edited, of another format, or of another model."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(text))
 
 
 class Stored(NamedTuple):
@@ -34,7 +57,7 @@ class Stored(NamedTuple):
 
     dtype: str
     shape: tuple[int, ...]
-    content: bytes
+    content: memoryview
 
     def exact(self) -> Array:
         """The numbers, exactly, in float64."""
@@ -46,12 +69,12 @@ class Stored(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What a model file says: ``layers`` are (kind, configuration, tensors) in order."""
+    """What a model file says: ``layers`` are (kind, configuration, tensors) in order, as the file
+    gives them."""
 
     in_shape: tuple[int, ...]
     classes: list[str]
-    layers: list[tuple[str, dict[str, Any], dict[str, Array]]]
-    profiles: dict[str, Arithmetic]
+    layers: list[tuple[Any, Any, dict[str, Array]]]
     sha256: str
 
 
@@ -64,36 +87,39 @@ def file_sha256(path: Path) -> str:
 def read_container(path: Path) -> tuple[dict[str, str], dict[str, Stored]]:
     """Header entries and tensors of a safetensors file: 8 bytes of header length, the header as
     JSON, and the tensors back to back."""
+    data = memoryview(path.read_bytes())
     try:
-        data = path.read_bytes()
-        size = 8 + int.from_bytes(data[:8], "little")
-        if len(data) < 8 or size > len(data):
+        length = int.from_bytes(data[:8], "little")
+        if len(data) < 8 or 8 + length > len(data):
             raise ValueError("it is truncated")
-        table = json.loads(data[8:size].decode(), object_pairs_hook=_unique)
+        if length > LONGEST_HEADER:
+            raise ValueError(f"its header has more than {LONGEST_HEADER} bytes")
+        table = parse(bytes(data[8 : 8 + length]))
         metadata = table.pop("__metadata__", {})
-        tensors = {}
-        end = 0
+        if bytes(data[8:9]) != b"{" or not all(type(text) is str for text in metadata.values()):
+            raise ValueError("its header is no object of texts and tensors")
+        tensors, end = {}, 0
         for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
-            start, stop = entry["data_offsets"]
-            shape = tuple(entry["shape"])
-            if any(type(count) is not int or count < 0 for count in shape):
-                raise ValueError(f"tensor {name} has shape {shape}")
-            if start != end or stop - start != math.prod(shape) * WIDTHS[entry["dtype"]]:
-                raise ValueError(f"tensor {name} does not follow the one before it")
-            tensors[name] = Stored(entry["dtype"], shape, data[size + start : size + stop])
-            end = stop
-        if size + end != len(data):
+            tensors[name], end = _stored(name, entry, data[8 + length :], end)
+        if 8 + length + end != len(data):
             raise ValueError("it has another length than its header says")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except UNFIT as error:
         raise CheckError(f"{path} is no sound safetensors file: {error}; make it again") from None
     return metadata, tensors
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys differ: two readers might believe two different ones."""
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key of its header occurs twice")
-    return dict(pairs)
+def _stored(name: str, entry: dict[str, Any], data: memoryview, end: int) -> tuple[Stored, int]:
+    """The tensor of an entry, which begins where the one before it ends, and its own end."""
+    dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if len(entry) != 3 or not isinstance(shape, list) or len(shape) > MOST_AXES:
+        raise ValueError(f"tensor {name} has entries {entry}")
+    if not all(is_size(count) or (type(count) is int and count == 0) for count in shape):
+        raise ValueError(f"tensor {name} has shape {shape}")
+    if not type(start) is type(stop) is int or start != end:
+        raise ValueError(f"tensor {name} does not follow the one before it")
+    if stop - start != math.prod(shape) * WIDTHS[dtype]:
+        raise ValueError(f"tensor {name} has another length than its shape")
+    return Stored(dtype, tuple(shape), data[start:stop]), stop
 
 
 def fingerprint(header: dict[str, str], tensors: dict[str, Stored]) -> str:
@@ -114,37 +140,75 @@ def read_model(path: Path) -> Model:
         raise CheckError(f"{path} must have format {FORMAT}, got {header.get('format')!r}")
     if header.get("sha256") != fingerprint(header, tensors):
         raise CheckError(f"{path} was edited: its SHA-256 is not that of its content")
+    try:
+        if set(header) != HEADER:
+            raise ValueError(f"its header must hold {sorted(HEADER)}, got {sorted(header)}")
+        stated = listed(parse(header["layers"]))
+        if max(len(stated), len(tensors) / 4) > MOST_LAYERS:
+            raise ValueError(f"it has more than {MOST_LAYERS} layers or four times as many tensors")
+        exact, layers = _numbers(tensors), []
+        for index, layer in enumerate(stated):
+            own = [name for name in exact if name.startswith(f"{index}.")]
+            state = {name.partition(".")[2]: exact.pop(name) for name in own}
+            layers.append((*specified(layer), state))
+        if exact:
+            raise ValueError(f"surplus tensors {sorted(exact)}")
+        _require_profiles(parse(header["profiles"]), parse(header["profile"]))
+        _require_domain(parse(header["domain"]))
+        _require_facts(parse(header["facts"]))
+        in_shape = _in_shape(parse(header["in_shape"]))
+        classes = listed(parse(header["classes"]))
+        if not all(type(name) is str and len(name) <= LONGEST_NAME for name in classes):
+            raise ValueError(f"its classes must be names of at most {LONGEST_NAME} characters")
+    except UNFIT as error:
+        raise CheckError(f"{path} is inconsistent: {error}") from None
+    return Model(in_shape, classes, layers, file_sha256(path))
+
+
+def listed(value: Any) -> list[Any]:
+    """The value, if it is a list."""
+    if not isinstance(value, list):
+        raise ValueError(f"a list is missing, got {value!r}")
+    return value
+
+
+def specified(layer: Any) -> tuple[Any, Any]:
+    """Kind and configuration of a layer."""
+    if not isinstance(layer, dict) or set(layer) != {"kind", "configuration"}:
+        raise ValueError(f"a layer must be given by kind and configuration, got {layer!r}")
+    return layer["kind"], layer["configuration"]
+
+
+def _numbers(tensors: dict[str, Stored]) -> dict[str, Array]:
+    """The stored numbers: of one type, finite, and at most LARGEST in magnitude."""
+    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+        raise ValueError("its tensors must be of one type")
     exact = {name: tensor.exact() for name, tensor in tensors.items()}
     for name, values in exact.items():
         if not np.all(np.abs(values) <= LARGEST):  # also for NaN
-            raise CheckError(f"tensor {name} of {path} is not finite, or above {LARGEST:g}")
-    try:
-        layers = []
-        for index, layer in enumerate(json.loads(header["layers"])):
-            own = [name for name in exact if name.startswith(f"{index}.")]
-            state = {name.partition(".")[2]: exact.pop(name) for name in own}
-            layers.append((layer["kind"], layer["configuration"], state))
-        if exact:
-            raise ValueError(f"surplus tensors {sorted(exact)}")
-        definitions = json.loads(header["profiles"])
-        profiles = {name: arithmetic(name, **entry) for name, entry in definitions.items()}
-        in_shape = tuple(json.loads(header["in_shape"]))
-        classes = json.loads(header["classes"])
-        if not (isinstance(classes, list) and all(type(name) is str for name in classes)):
-            raise ValueError(f"its classes must be names, got {classes}")
-        _require_domain(json.loads(header["domain"]))
-        if json.loads(header["profile"]) not in profiles:
-            raise ValueError(f"its profile must be one of {', '.join(profiles)}")
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise CheckError(f"{path} is inconsistent: {error}") from None
-    return Model(in_shape, classes, layers, profiles, file_sha256(path))
+            raise ValueError(f"tensor {name} is not finite, or above {LARGEST:g}")
+    return exact
+
+
+def _in_shape(lengths: Any) -> tuple[int, ...]:
+    if not (isinstance(lengths, list) and 1 <= len(lengths) <= MOST_AXES):
+        raise ValueError(f"in_shape must have 1 to {MOST_AXES} lengths, got {lengths!r}")
+    if not all(map(is_size, lengths)) or math.prod(lengths) > LARGEST_INPUT:
+        raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {lengths!r}")
+    return tuple(lengths)
+
+
+def _require_profiles(stated: Any, chosen: Any) -> None:
+    """As text, since true equals 1 and 2.0 equals 2."""
+    if json.dumps(stated, sort_keys=True) != json.dumps(definitions(), sort_keys=True):
+        raise ValueError(f"it defines the profiles {stated}, not {definitions()}")
+    if not (isinstance(chosen, str) and chosen in PROFILES):
+        raise ValueError(f"its profile must be one of {', '.join(PROFILES)}")
+
+
+def _require_facts(facts: Any) -> None:
+    if not isinstance(facts, dict) or facts.get("head", HEADS[0]) not in HEADS:
+        raise ValueError(f"its facts must be an object, its head one of {', '.join(HEADS)}")
 
 
 def _require_domain(ends: Any) -> None:
@@ -154,8 +218,8 @@ def _require_domain(ends: Any) -> None:
     if not (
         isinstance(ends, list)
         and len(ends) == 2
-        and all(type(end) in (int, float) and math.isfinite(end) for end in ends)
-        and float(ends[0]) < float(ends[1])
+        and all(type(end) in (int, float) for end in ends)
+        and -math.inf < float(ends[0]) < float(ends[1]) < math.inf
     ):
         raise ValueError(f"its domain must be two finite numbers, low < high, got {ends}")
 
@@ -163,19 +227,34 @@ def _require_domain(ends: Any) -> None:
 def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
     """The certified inputs, in float64: tensor ``inputs`` of a safetensors file, or a .npy file."""
     if path.suffix == ".npy":
-        try:
-            with path.open("rb") as file:
-                values = np.lib.format.read_array(file, allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise CheckError(f"{path} is no .npy file: {error}") from None
-        if values.dtype not in (np.float16, np.float32, np.float64):
-            raise CheckError(f"{path} must hold floating-point numbers, got {values.dtype}")
-        inputs: Array = values.astype(np.float64)
+        inputs = _read_npy(path)
     else:
         _, tensors = read_container(path)
         if set(tensors) != {"inputs"}:
             raise CheckError(f"{path} must hold one tensor `inputs`, got {sorted(tensors)}")
         inputs = tensors["inputs"].exact()
-    if inputs.shape[1:] != in_shape:
+    if inputs.ndim == 0 or inputs.shape[1:] != in_shape:
         raise CheckError(f"inputs must have shape (samples, {in_shape}), got {inputs.shape}")
+    return inputs
+
+
+def _read_npy(path: Path) -> Array:
+    """The array of a .npy file; its length is compared with its header before it is read."""
+    kinds = {np.dtype(f"<f{width}") for width in (2, 4, 8)}
+    try:
+        with path.open("rb") as file:
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[np.lib.format.read_magic(file)]
+            shape, by_column, kind = read(file)
+            if kind not in kinds:
+                raise ValueError(f"it must hold floating-point numbers, got {kind}")
+            values = np.frombuffer(file.read(), kind)
+        if not all(map(is_size, shape)):
+            raise ValueError(f"it has shape {shape}")
+        ordered = values.reshape(shape, order="F" if by_column else "C")
+    except UNFIT as error:
+        raise CheckError(f"{path} is no .npy file: {error}") from None
+    inputs: Array = ordered.astype(np.float64, order="C")
     return inputs

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from unitmargin.checker.arithmetic import CHUNK, Arithmetic
 from unitmargin.checker.reading import Array
 
+Shape = tuple[int, ...]
+"""Lengths of one sample's activations."""
+
 
 class Error(NamedTuple):
     """Norm of the error made in one layer: ``slope`` times the norm of its computed input, plus
@@ -19,7 +22,8 @@ class Error(NamedTuple):
 class Step(NamedTuple):
     """One layer. ``own`` is the error of ``evaluate``, ``deployed`` that of any execution of the
     profile; numbers met on the way are at most ``growth[0]`` times the input's norm plus
-    ``growth[1]``, and the output at zero has norm ``shift`` at most."""
+    ``growth[1]``, and the output at zero has norm ``shift`` at most. ``shapes`` are those that
+    follow an input's, the output's last; one that the layer does not take is a ValueError."""
 
     evaluate: Callable[[Array], Array]
     norm: float = 1.0
@@ -27,6 +31,7 @@ class Step(NamedTuple):
     deployed: Error = Error()
     growth: tuple[float, float] = (1.0, 0.0)
     shift: float = 0.0
+    shapes: Callable[[Shape], list[Shape]] = lambda shape: [shape]
 
 
 def sound(step: Step) -> Step:
@@ -35,6 +40,20 @@ def sound(step: Step) -> Step:
     if not min(bounds) >= 0.0 or any(bound != bound for bound in bounds):
         raise ValueError(f"bounds that are negative or no numbers: {bounds}")
     return step
+
+
+def divided(shape: Shape, size: int) -> Shape:
+    """A map whose sides are divided by ``size``."""
+    channels, height, width = as_map(shape)
+    if height % size or width % size:
+        raise ValueError(f"a map of {height} x {width} in windows of {size}")
+    return channels, height // size, width // size
+
+
+def as_map(shape: Shape) -> tuple[int, int, int]:
+    if len(shape) != 3:
+        raise ValueError(f"a layer of maps behind activations of shape {shape}")
+    return shape[0], shape[1], shape[2]
 
 
 def product(left: Array, right: Array) -> Array:

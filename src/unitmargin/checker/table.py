@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,15 @@ from uuid import uuid4
 import numpy as np
 
 from unitmargin.checker.network import Network, Proof
-from unitmargin.checker.reading import Array, CheckError, file_sha256, read_inputs, read_model
+from unitmargin.checker.reading import (
+    UNFIT,
+    Array,
+    CheckError,
+    file_sha256,
+    read_inputs,
+    read_model,
+)
+from unitmargin.checker.strict import is_size, parse
 
 HEADER = [
     "index", "label", "label_name", "predicted", "predicted_name", "runner_up", "runner_up_name",
@@ -21,7 +28,11 @@ HEADER = [
 FORMAT = "unitmargin-certificates-2"
 
 BATCH = 250
-"""Samples evaluated at once: the checker's memory."""
+"""Most samples evaluated at once."""
+
+NUMBERS = 2**22
+"""Most numbers of the widest layer evaluated at once, of which some ten copies exist: the checker's
+memory, unless a single sample has more."""
 
 
 class Certificate(NamedTuple):
@@ -76,8 +87,9 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
         raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
     network = Network(network_file, noted["profile"])
     verdicts: list[Verdict] = []
-    for start in range(0, len(rows), BATCH):
-        some = rows[start : start + BATCH]
+    batch = max(1, min(BATCH, NUMBERS // network.widest))
+    for start in range(0, len(rows), batch):
+        some = rows[start : start + batch]
         wrong = [_wrong_name(row, network_file.classes) for row in some]
         judged = _judge(network, some, values[start : start + len(some)])
         verdicts += [
@@ -90,11 +102,8 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
 def _judge(network: Network, rows: list[Certificate], x: Array) -> list[Verdict]:
     classes = len(network.weight)
     named = np.array([row.predicted if 0 <= row.predicted < classes else 0 for row in rows])
-    try:
-        with np.errstate(all="ignore"):  # NaN and infinity end as a radius of 0
-            proof = network.prove(x, named)
-    except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:
-        raise CheckError(f"the model does not fit its inputs: {error}") from None
+    with np.errstate(all="ignore"):  # NaN and infinity end as a radius of 0
+        proof = network.prove(x, named)
     return [Verdict(row, float(proof.radius[i]), _reason(row, proof, i))
             for i, row in enumerate(rows)]  # fmt: skip
 
@@ -171,6 +180,9 @@ def _read_rows(path: Path) -> list[Certificate]:
 
 
 def _certificate(cells: dict[str, str]) -> Certificate:
+    numbers = [text for name, text in cells.items() if not name.endswith("_name")]
+    if not all(text.isascii() and text.strip("_ ") == text and "_" not in text for text in numbers):
+        raise ValueError(f"a row holds the numbers {numbers}")
     return Certificate(
         row=int(cells["index"]),
         label=int(cells["label"]),
@@ -184,12 +196,15 @@ def _certificate(cells: dict[str, str]) -> Certificate:
 
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
-        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        facts: dict[str, Any] = parse(path.read_bytes())
         if facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
-        if not isinstance(facts["profile"], str):
-            raise ValueError(f"its profile must be a name, got {facts['profile']!r}")
+        if not (isinstance(facts["profile"], str) and is_size(facts["samples"])):
+            raise ValueError("its profile must be a name, its samples a number of at least 1")
+        hashes = facts["model_sha256"], facts["inputs_sha256"] or facts["model_sha256"]
+        if not all(isinstance(text, str) and len(text) == 64 for text in hashes):
+            raise ValueError(f"its hashes must have 64 digits, got {hashes}")
         keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
         return {key: facts[key] for key in keys}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except UNFIT as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None

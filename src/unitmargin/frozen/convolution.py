@@ -28,7 +28,7 @@ from unitmargin.layers.arithmetic import (
     product_up,
 )
 from unitmargin.layers.bounds import LayerConstants
-from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve
+from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve, count_frequencies
 from unitmargin.layers.singular_values import spectrum_singular_values
 
 BIAS_ROUNDINGS = 3
@@ -57,8 +57,8 @@ class CircularConvolution(WeightedLayer):
         map_size: Sequence[int],
     ) -> None:
         super().__init__()
-        self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
-        expected = (self.transform.n_real, self.transform.n_pairs)
+        # Compared before anything of the size of the map is made: a file may name any.
+        expected = count_frequencies((map_size[0], map_size[1]))
         if (real.shape[0], pairs.shape[0]) != expected:
             raise ValueError(
                 f"a {map_size[0]} x {map_size[1]} map has {expected[0]} real and {expected[1]} "
@@ -66,12 +66,14 @@ class CircularConvolution(WeightedLayer):
                 "map size the spectrum was made for"
             )
         block = real.shape[1:]
-        if len(block) != 2 or pairs.shape[1:] != (2, *block) or bias.shape != block[:1]:
+        fit = pairs.shape[1:] == (2, *block) and bias.shape == block[:1]
+        if len(block) != 2 or 0 in block or not fit:
             raise ValueError(
                 "a circular convolution needs real (S, out, in), pairs (P, 2, out, in) and bias "
                 f"(out,), got shapes {tuple(real.shape)}, {tuple(pairs.shape)} and "
                 f"{tuple(bias.shape)}; pass the spectrum of one kernel"
             )
+        self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
         self.register_buffer("real", real.contiguous())
         self.register_buffer("pairs", pairs.contiguous())
         self.register_buffer("bias", bias)

@@ -20,7 +20,7 @@ class Dense(WeightedLayer):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]) -> None:
         super().__init__()
-        if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
             raise ValueError(
                 "a dense layer needs weight (out, in) and bias (out,), got shapes "
                 f"{tuple(weight.shape)} and {tuple(bias.shape)}; pass one bias a row"

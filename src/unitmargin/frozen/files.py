@@ -12,12 +12,23 @@ import torch
 from torch import Tensor
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import require_path
-from unitmargin.foundation.tensors import read_header, read_tensors, write_tensors
+from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.frozen.combination import BRANCH_LAYERS, ConvexCombination, take_prefixed
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.deployed import FrozenNetwork, require_frozen
+from unitmargin.frozen.limits import (
+    LARGEST_INPUT,
+    LONGEST_NAME,
+    MOST_AXES,
+    MOST_TENSORS,
+    is_size,
+    parse,
+    read_table,
+    require_layers,
+)
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
@@ -41,9 +52,6 @@ LARGEST = 2.0**40
 bias above it float64 itself resolves logits no finer than 1e-4, so no radius would be worth having.
 """
 
-LARGEST_INPUT = 2**28
-"""Most numbers of one input: the shape is checked by evaluating the network once."""
-
 WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
@@ -54,12 +62,15 @@ FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
 BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
 
 
-UNFIT = (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError)
+UNFIT = (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError)
 """What rebuilding a network from entries that do not fit together may raise."""
 
 
 class ModelFileError(ValueError):
     """A model file that cannot be trusted: damaged, edited, of another format, or inconsistent."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(text))
 
 
 def save(frozen: FrozenNetwork, path: str | Path) -> None:
@@ -99,7 +110,8 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         _require_entries(header, tensors)
         _rebuild(header, tensors)
     except UNFIT as error:
-        raise ValueError(f"frozen must be what load takes, but {error}; mend it first") from None
+        reason = one_line(f"frozen must be what load takes, but {error}; mend it first")
+        raise ValueError(reason) from None
     write_tensors(file, tensors, header)
 
 
@@ -130,10 +142,11 @@ def load(path: str | Path) -> FrozenNetwork:
         FileNotFoundError: no such file.
         ModelFileError: damaged or truncated, another format, a hash that is not that of the
             content, other profiles than this version's, an unknown layer, missing or surplus
-            entries or tensors, wrong shapes or types, or a number that is not finite or above
-            ``LARGEST``.
+            entries or tensors, wrong shapes or types, a number that is not finite or above
+            ``LARGEST``, a size beyond ``limits.py``, JSON that readers may take for different
+            things, or layers that do not take what the one before them gives.
 
-    Cost: one evaluation and one hash of the weights.
+    Cost: one hash of the weights; memory in proportion to the file.
 
     Example:
         >>> frozen = load("runs/digits/model.safetensors")  # doctest: +SKIP
@@ -142,9 +155,10 @@ def load(path: str | Path) -> FrozenNetwork:
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}; run `unitmargin freeze` first")
     try:
+        read_table(path)
         tensors, header = read_tensors(path)
-    except ValueError as error:
-        raise ModelFileError(f"{error}; freeze it again") from None
+    except UNFIT as error:
+        raise ModelFileError(f"{path} is damaged or truncated ({error}); freeze it again") from None
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} must have format {FORMAT}, got {header.get('format')!r}; freeze the network "
@@ -164,21 +178,24 @@ def class_names(path: Path) -> tuple[str, ...]:
         ModelFileError: a damaged file, or no names in it.
     """
     try:
-        return tuple(_names(read_header(path).get("classes", "")))
-    except ValueError as error:
+        return tuple(_names((read_table(path).get("__metadata__") or {}).get("classes", "")))
+    except UNFIT as error:
         raise ModelFileError(f"{path} has no class names: {error}; freeze it again") from None
 
 
 def _names(text: str) -> list[str]:
-    classes = json.loads(text)
+    classes = parse(text)
     if not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
         raise ValueError(f"classes must be a list of names, got {classes}")
+    if max(map(len, classes), default=0) > LONGEST_NAME:
+        raise ValueError(f"names of classes must have at most {LONGEST_NAME} characters")
     return classes
 
 
 def _profiles() -> str:
     """The execution profiles of this version, as the header holds them."""
-    return json.dumps({name: profile.definition() for name, profile in PROFILES.items()})
+    definitions = {name: profile.definition() for name, profile in PROFILES.items()}
+    return json.dumps(definitions, sort_keys=True)
 
 
 def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
@@ -187,8 +204,10 @@ def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -
         raise ValueError(f"the header must hold {sorted(HEADER)}, got {sorted(header)}")
     if header["sha256"] != fingerprint(header, tensors):
         raise ValueError("its SHA-256 is not that of its content, which was edited or damaged")
-    if header["profiles"] != _profiles():
+    if json.dumps(parse(header["profiles"]), sort_keys=True) != _profiles():
         raise ValueError(f"it was made for the profiles {header['profiles']}, not {_profiles()}")
+    if len(tensors) > MOST_TENSORS:
+        raise ValueError(f"it must hold at most {MOST_TENSORS} tensors, got {len(tensors)}")
     types = {tensor.dtype for tensor in tensors.values()}
     if types - set(DTYPES):
         raise ValueError(f"tensors must be of type {', '.join(DTYPES.values())}")
@@ -202,32 +221,37 @@ def _require_entries(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -
 
 
 def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> FrozenNetwork:
+    in_shape, classes = parse(header["in_shape"]), _names(header["classes"])
+    if not (isinstance(in_shape, list) and all(map(is_size, in_shape))):
+        raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")
+    if math.prod(in_shape) > LARGEST_INPUT or len(in_shape) > MOST_AXES:
+        raise ValueError(
+            f"in_shape must hold at most {LARGEST_INPUT} numbers in {MOST_AXES} axes, got "
+            f"{in_shape}"
+        )
+    specifications, facts = parse(header["layers"]), parse(header["facts"])
+    require_layers(specifications)
+    if not isinstance(facts, dict):
+        raise ValueError(f"facts must be an object, got {facts}")
     layers: list[FixedLayer] = []
     surplus = dict(tensors)
-    for index, specification in enumerate(json.loads(header["layers"])):
+    for index, specification in enumerate(specifications):
         layers.append(_layer(specification, take_prefixed(surplus, f"{index}.")))
     if surplus:
         raise ValueError(f"surplus tensors {sorted(surplus)}")
-    in_shape, classes = json.loads(header["in_shape"]), _names(header["classes"])
-    if not (isinstance(in_shape, list) and all(type(n) is int and n > 0 for n in in_shape)):
-        raise ValueError(f"in_shape must be a list of positive integers, got {in_shape}")
-    if math.prod(in_shape) > LARGEST_INPUT:
-        raise ValueError(f"in_shape must hold at most {LARGEST_INPUT} numbers, got {in_shape}")
-    facts, domain = json.loads(header["facts"]), json.loads(header["domain"])
-    profile = json.loads(header["profile"])
+    domain, profile = parse(header["domain"]), parse(header["profile"])
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain, profile)
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
-    # Raises where shapes do not fit; half precision has no Fourier transform of every length.
+    # Raises where shapes do not fit; a batch of nothing takes no memory, whatever the in_shape.
+    # Half precision has no Fourier transform of every length.
     with torch.no_grad():
-        copy.deepcopy(frozen.network).double()(torch.zeros(1, *in_shape, dtype=torch.float64))
+        copy.deepcopy(frozen.network).double()(torch.zeros(0, *in_shape, dtype=torch.float64))
     return frozen
 
 
 def _layer(specification: Any, state: dict[str, Tensor]) -> FixedLayer:
     """One layer, if its configuration is exactly what such a layer writes."""
-    if not isinstance(specification, dict) or set(specification) != {"kind", "configuration"}:
-        raise ValueError(f"a layer must be given by kind and configuration, got {specification}")
     kind, configuration = specification["kind"], specification["configuration"]
     layer = choose("layer kind", kind, FROZEN_LAYERS).rebuild(configuration, state)
     if json.dumps(layer.configuration()) != json.dumps(configuration):

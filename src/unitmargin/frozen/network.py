@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.contract import FixedLayer, Layer, Network, require_fixed
+from unitmargin.layers.contract import FixedLayer, Layer, Network, require_fixed, require_hidden
 from unitmargin.layers.promises import UPD, Promise
 
 
@@ -31,7 +31,8 @@ class FixedNetwork(Network):
                 f"the last layer must be a Dense head, got {type(head).__name__}; append the "
                 "classifier's output layer"
             )
-        self.layers = nn.ModuleList(map(require_fixed, layers))
+        first, *others = layers
+        self.layers = nn.ModuleList([require_fixed(first), *map(require_hidden, others)])
         self.in_shape = tuple(in_shape)
         self.promised = head_promise
         self.requires_grad_(False)

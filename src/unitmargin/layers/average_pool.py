@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import ENTRIES, LayerConstants
-from unitmargin.layers.contract import GNPLayer
+from unitmargin.layers.contract import GNPLayer, require_maps, require_size
 
 POOL_ROUNDINGS = 1
 """Roundings of an average beside one for each entry of its window: the division may be a product
@@ -35,12 +35,13 @@ class ScaledAveragePool(GNPLayer):
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
-        self.size = size
+        self.size = require_size("size", size)
 
     def configuration(self) -> dict[str, Any]:
         return {"size": self.size}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch c hh ww"]:
+        require_maps(x)
         height, width = x.shape[-2:]
         if height % self.size or width % self.size:
             raise ValueError(

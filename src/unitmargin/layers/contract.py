@@ -187,6 +187,24 @@ def require_hidden(layer: nn.Module) -> FixedLayer:
     return fixed
 
 
+def require_maps(x: Tensor) -> None:
+    """Raise unless ``x`` are maps: a row or a single map would be taken for a batch of others."""
+    if x.ndim != 4:
+        raise ValueError(
+            f"x must be maps (batch, channels, height, width), got shape {tuple(x.shape)}; give "
+            "the network an in_shape of three lengths"
+        )
+
+
+def require_size(what: str, value: int) -> int:
+    """The value, if it is a whole number of at least 1."""
+    if type(value) is not int or value < 1:
+        raise ValueError(
+            f"{what} must be a whole number of at least 1, got {value!r}; give the side of a window"
+        )
+    return value
+
+
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 

@@ -21,6 +21,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from unitmargin.layers import half_plane
+from unitmargin.layers.contract import require_maps
 from unitmargin.layers.half_plane import Maps, Pairs, Real, Size
 
 MATRIX_LIMIT = 64
@@ -61,6 +62,17 @@ def frequencies(height: int, width: int) -> Frequencies:
     return Frequencies(real, pairs)
 
 
+def count_frequencies(map_size: Size) -> tuple[int, int]:
+    """How many self-conjugate frequencies and pairs a map has, without making them.
+
+    Example:
+        >>> count_frequencies((2, 3)), count_frequencies((100_000, 100_000))
+        ((2, 2), (4, 4999999998))
+    """
+    real = math.prod(1 if side % 2 else 2 for side in map_size)
+    return real, (math.prod(map_size) - real) // 2
+
+
 def _angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "chosen points"]:
     """omega . p for each frequency and point, in float64, reduced exactly modulo one turn."""
     height, width = map_size
@@ -70,6 +82,18 @@ def _angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "ch
     ]
     turns = torch.tensor(rows, dtype=torch.float64).reshape(len(chosen), len(points))
     return 2.0 * math.pi * turns
+
+
+@lru_cache
+def _matrix(map_size: Size) -> Float[Tensor, "n n"]:
+    """The transform of a small map, made once: thousands of layers may share it."""
+    height, width = map_size
+    points = [(row, column) for row in range(height) for column in range(width)]
+    chosen = frequencies(height, width)
+    real = _angles(chosen.real, points, map_size).cos() / math.sqrt(len(points))
+    angles = _angles(chosen.pairs, points, map_size)
+    pairs = torch.stack((angles.cos(), -angles.sin()), dim=1).flatten(0, 1)
+    return torch.cat((real, pairs * math.sqrt(2.0 / len(points))))
 
 
 class CircularTransform(nn.Module):
@@ -109,13 +133,7 @@ class CircularTransform(nn.Module):
     def matrix(self) -> Float[Tensor, "n n"]:
         """The transform as a matrix, in float64: self-conjugate waves, then cosines and sines of
         each pair next to each other."""
-        height, width = self.map_size
-        points = [(row, column) for row in range(height) for column in range(width)]
-        chosen = frequencies(height, width)
-        real = _angles(chosen.real, points, self.map_size).cos() / math.sqrt(self.n_pixels)
-        angles = _angles(chosen.pairs, points, self.map_size)
-        pairs = torch.stack((angles.cos(), -angles.sin()), dim=1).flatten(0, 1)
-        return torch.cat((real, pairs * math.sqrt(2.0 / self.n_pixels)))
+        return _matrix(self.map_size).clone()
 
     def _register_gathers(self, chosen: Frequencies) -> None:
         """Index tables between the half plane of ``rfft2`` and the kept frequencies."""
@@ -150,6 +168,7 @@ class CircularTransform(nn.Module):
 
     def require_map(self, x: Maps) -> None:
         """Raise unless ``x`` has the map size of this transform."""
+        require_maps(x)
         if tuple(x.shape[-2:]) != self.map_size:
             raise ValueError(
                 f"x must have the map size {self.map_size[0]} x {self.map_size[1]} this "

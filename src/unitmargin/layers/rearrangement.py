@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.layers.contract import ExactLayer
+from unitmargin.layers.contract import ExactLayer, require_maps, require_size
 
 
 class Flatten(ExactLayer):
@@ -22,18 +22,28 @@ class PixelUnshuffle(ExactLayer):
 
     Shapes: ``(batch, c, factor*h, factor*w)`` to ``(batch, factor**2 * c, h, w)``.
     Source: the paper's appendix, section "The PixelUnshuffle is a gradient norm preserving layer".
+
+    Raises:
+        ValueError: no map, or one that is not a multiple of ``factor``.
     """
 
     kind = "pixel_unshuffle"
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
-        self.factor = factor
+        self.factor = require_size("factor", factor)
 
     def configuration(self) -> dict[str, Any]:
         return {"factor": self.factor}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
+        require_maps(x)
+        height, width = x.shape[2:]
+        if height % self.factor or width % self.factor:
+            raise ValueError(
+                f"pixel unshuffle needs a map that is a multiple of {self.factor} on both sides, "
+                f"got {height} x {width}; resize or crop the input"
+            )
         if x.numel() == 0:
             # torch leaves the shape of an empty batch as it is.
             batch, channels, height, width = x.shape
@@ -56,12 +66,13 @@ class MaxPool(ExactLayer):
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
-        self.size = size
+        self.size = require_size("size", size)
 
     def configuration(self) -> dict[str, Any]:
         return {"size": self.size}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch c size size"]:
+        require_maps(x)
         height, width = x.shape[-2:]
         if height % self.size or width % self.size:
             raise ValueError(
