@@ -22,7 +22,7 @@ FFT_MAPS = [(1, 67), (5, 13), (8, 9)]
 """Maps above ``fourier.MATRIX_LIMIT``."""
 
 LONG = 70
-"""Features and channels of sums in several chunks."""
+"""Features and channels of long sums."""
 
 EXPONENTS = {torch.float32: (-149, 126), torch.float64: (-1074, 900)}
 """Magnitudes of inputs, the smallest and about the largest of a type."""
@@ -118,7 +118,7 @@ def combination(draw: Draw, branch: list[FixedLayer]) -> FixedLayer:
 
 
 def in_shape(draw: Draw) -> tuple[int, ...]:
-    """That of a vector, sometimes longer than a chunk, or of a map."""
+    """That of a vector, sometimes a long one, or of a map."""
     random = draw.random
     if random.random() < 0.5:
         return (random.randint(1, 6) if random.random() < 0.93 else LONG,)

@@ -23,12 +23,11 @@ def test_the_radius_is_below_the_margin_over_the_constant(seed: int) -> None:
         assert bool((found.radius <= (found.margin - found.slack).clamp_min(0) / pair).all())
 
 
-def test_radii_fall_with_the_unit_roundoff_and_the_length_of_sums() -> None:
+def test_radii_fall_with_the_unit_roundoff() -> None:
     x = torch.randn(50, 200)
-    radii = [certify(VECTOR, x, name).radius for name in PROFILES]
-    slacks = [certify(VECTOR, x, name).slack for name in PROFILES]
-    assert bool((radii[0] > radii[1]).all() and (radii[1] > radii[2]).all())
-    assert bool((slacks[0] < slacks[1]).all() and (slacks[1] < slacks[2]).all())
+    double, single = (certify(VECTOR, x, name) for name in ("float64", "float32"))
+    assert bool((double.radius > single.radius).all())
+    assert bool((double.slack < single.slack).all())
 
 
 @pytest.mark.parametrize("exponent", [-20, -3, 5, 40])

@@ -6,7 +6,7 @@ import torch
 from claims import orthogonal
 from rational import is_upper_bound
 
-from unitmargin.checker.arithmetic import PROFILES, gamma, own_length
+from unitmargin.checker.arithmetic import gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, pair_distances, spectral_norm
 from unitmargin.checker.reading import Array
 
@@ -115,9 +115,3 @@ def test_arithmetic_by_hand() -> None:
     with pytest.raises(ValueError, match="no error bound"):
         gamma(2**23, 2.0**-24)
     assert [own_length(n) for n in (1, 64, 65, 128, 129, 3072)] == [1, 64, 65, 65, 66, 111]
-    blocked = PROFILES["float32-blocked"]._replace(chunk=4)
-    assert [blocked.length(n) for n in (1, 4, 5, 8, 9, 16, 17)] == [1, 4, 5, 5, 6, 6, 7]
-    assert blocked.inside(False) == blocked
-    assert (blocked.inside(True).unit, blocked.inside(True).length(99)) == (2.0**-53, 99)
-    assert blocked.inside(True).limit == blocked.limit
-    assert PROFILES["float64"].length(1000) == 1000

@@ -14,7 +14,6 @@ CLOSE = 1e-9
 """Relative: bounds of the norms of the matrices below are as close as that."""
 
 SINGLE = PROFILES["float32"]
-BLOCKED = PROFILES["float32-blocked"]._replace(chunk=4, wide_channels=7)
 DOUBLE = PROFILES["float64"]
 
 
@@ -26,14 +25,13 @@ def affine(error: Error) -> tuple[float, float, float]:
     return error.slope, error.constant, error.relative
 
 
-@pytest.mark.parametrize("profile", [SINGLE, BLOCKED, DOUBLE])
+@pytest.mark.parametrize("profile", [SINGLE, DOUBLE])
 def test_dense(profile: Arithmetic) -> None:
     weight = np.full((2, 9), -1.0)
     weight[1] = 1.0  # |W| has norm root(18); W too
     step = KINDS["dense"].make(profile, weight=weight, bias=np.array([3.0, 4.0]))
     assert step.norm == pytest.approx(18**0.5, rel=CLOSE, abs=0.0)
-    share = g(10, profile.unit) if profile is not BLOCKED else profile.unit * (1 + g(10, UNIT))
-    share += g(10, UNIT) if profile is BLOCKED else 0.0
+    share = g(10, profile.unit)
     assert affine(step.deployed) == pytest.approx(
         (share * 18**0.5, share * 5.0, 0.0), rel=CLOSE, abs=0.0
     )
@@ -78,21 +76,6 @@ def test_circular_convolution(profile: Arithmetic) -> None:
     assert affine(step.deployed) == pytest.approx(expected, rel=CLOSE, abs=0.0)
     expected = convolution_error(own_error(2, 3), 5, UNIT, output=UNIT)
     assert affine(step.own) == pytest.approx(expected, rel=CLOSE, abs=0.0)
-
-
-def test_circular_convolution_in_blocks_and_in_float64() -> None:
-    """Up to 7 channels on a small map: float64; more channels or pixels: chunks of 4."""
-    wide = convolution_error(deployed_error(2, 3, UNIT), 7, UNIT, SINGLE.unit)
-    assert affine(convolution(BLOCKED, 7).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
-    blocked = convolution_error(deployed_error(2, 3, SINGLE.unit), 4 + 1, SINGLE.unit)
-    assert affine(convolution(BLOCKED, 8).deployed) == pytest.approx(blocked, rel=CLOSE, abs=0.0)
-    turn = deployed_error(5, 13, SINGLE.unit)
-    large = convolution_error(turn, 3, SINGLE.unit, pixels=65)
-    assert affine(convolution(BLOCKED, 3, 5, 13).deployed) == pytest.approx(
-        large, rel=CLOSE, abs=0.0
-    )
-    wide = convolution_error(deployed_error(8, 8, UNIT), 3, UNIT, SINGLE.unit, 64)
-    assert affine(convolution(BLOCKED, 3, 8, 8).deployed) == pytest.approx(wide, rel=CLOSE, abs=0.0)
 
 
 def test_transforms_by_hand() -> None:

@@ -34,8 +34,6 @@ MUTANTS = [
            "single = False", "test_network.py::test_float32_profiles_need_float32_weights"),
     Mutant("hidden bias", "layers.py", "share * size + lost", "lost",
            "test_layers.py::test_dense"),
-    Mutant("output of a float64 dense layer", "layers.py", "if wide:", "if False:",
-           "test_layers.py::test_dense"),
     Mutant("first transform", "layers.py", "slope = turn * norm + gamma", "slope = gamma",
            CONVOLUTION),
     Mutant("products of a convolution", "layers.py", "gamma(roundings + 1, arithmetic.unit) * (",

@@ -148,13 +148,13 @@ def edited(path: Path, changes: dict[str, str], tensors: dict[str, torch.Tensor]
         ({"layers": "[]"}, {}, "surplus tensors"),
         ({"layers": "[1]"}, {}, "inconsistent"),
         (
-            {"profiles": '{"float64": {"dtype": "float16", "chunk": null, "wide_channels": null}}'},
+            {"profiles": '{"float64": {"dtype": "float16"}}'},
             {},
             "defines the profiles",
         ),
         ({"profiles": '{"float64": {"dtype": "float64"}}'}, {}, "defines the profiles"),
         (
-            {"profiles": '{"x": {"dtype": "float32", "chunk": 0, "wide_channels": 1}}'},
+            {"profiles": '{"x": {"dtype": "float32"}}'},
             {},
             "defines the profiles",
         ),

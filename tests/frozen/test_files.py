@@ -45,10 +45,10 @@ def test_the_header_is_json_and_says_what_the_network_is(path: Path) -> None:
     assert json.loads(content["classes"]) == ["ant", "bee", "cat"]
     assert json.loads(content["in_shape"]) == [4]
     assert json.loads(content["facts"]) == load(path).facts
-    assert json.loads(content["profiles"])["float64"] == {
-        "dtype": "float64",
-        "chunk": None,
-        "wide_channels": None,
+    assert json.loads(content["profile"]) == "float64"
+    assert json.loads(content["profiles"]) == {
+        "float64": {"dtype": "float64"},
+        "float32": {"dtype": "float32"},
     }
 
 
@@ -168,7 +168,8 @@ def edited(path: Path) -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
         ({"layers": header(path)["layers"].replace("maxmin", "oplu")}, {}),
         ({"classes": '["ant", "cat", "bee"]'}, {}),
         ({"facts": header(path)["facts"].replace("e-", "e-1")}, {}),
-        ({"profiles": header(path)["profiles"].replace("null", "8", 1)}, {}),
+        ({"profiles": header(path)["profiles"].replace("float32", "float64")}, {}),
+        ({"profile": '"float32"'}, {}),
         ({"in_shape": "[2, 2]"}, {}),
         ({"domain": "[0.0, 255.0]"}, {}),
         ({"sha256": "0" * 64}, {}),
@@ -178,7 +179,7 @@ def edited(path: Path) -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
     ]
 
 
-@pytest.mark.parametrize("case", range(10))
+@pytest.mark.parametrize("case", range(11))
 def test_an_edit_is_found_by_the_hash(path: Path, case: int) -> None:
     changes, tensors = edited(path)[case]
     rewrite(path, changes, tensors, rehash=False)

@@ -1,6 +1,5 @@
 """Rounding: the arithmetic of the checker, and that of the profile whose claims it checks."""
 
-import math
 from typing import NamedTuple
 
 UNIT = 2.0**-53
@@ -35,29 +34,12 @@ def own_length(terms: int) -> int:
 
 
 class Arithmetic(NamedTuple):
-    """How a profile evaluates: docs/soundness.md, section "Profiles".
-
-    ``chunk`` is the longest sum in the profile's type, after which sums are added in a tree; None:
-    sums in any order. With a chunk, hidden dense layers, and convolutions of at most
-    ``wide_channels`` channels on small maps, run in float64 and round their output.
-    """
+    """How a profile evaluates, with sums in any order: docs/soundness.md, section "Profiles"."""
 
     name: str
     unit: float
     smallest: float
     limit: float
-    chunk: int | None = None
-    wide_channels: int | None = None
-
-    def length(self, terms: int) -> int:
-        """Most roundings that one of ``terms`` summed products meets."""
-        if self.chunk is None or terms <= self.chunk:
-            return terms
-        return self.chunk + math.ceil(math.log2(-(-terms // self.chunk)))
-
-    def inside(self, wide: bool) -> "Arithmetic":
-        """The arithmetic inside a layer: the profile's, or float64 with sums in any order."""
-        return self._replace(unit=UNIT, chunk=None) if wide else self
 
 
 OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900)
@@ -68,20 +50,15 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Arithmetic("float64", UNIT, 2.0**-1022, 2.0**900),
-        Arithmetic("float32-blocked", 2.0**-24, 2.0**-126, 2.0**100, 32, 256),
         Arithmetic("float32", 2.0**-24, 2.0**-126, 2.0**100),
     )
 }
 """The profiles, as docs/soundness.md defines them: no file can define another."""
 
 
-def definitions() -> dict[str, dict[str, str | int | None]]:
+def definitions() -> dict[str, dict[str, str]]:
     """The profiles as a model file of this version states them."""
     return {
-        name: {
-            "dtype": "float64" if profile.unit == UNIT else "float32",
-            "chunk": profile.chunk,
-            "wide_channels": profile.wide_channels,
-        }
+        name: {"dtype": "float64" if profile.unit == UNIT else "float32"}
         for name, profile in PROFILES.items()
     }

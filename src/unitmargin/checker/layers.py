@@ -9,7 +9,6 @@ from unitmargin.checker import exact
 from unitmargin.checker.arithmetic import OWN, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
 from unitmargin.checker.fourier import (
-    MATRIX_LIMIT,
     convolution,
     counts,
     deployed_error,
@@ -40,12 +39,6 @@ def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
         share = gamma(roundings + 1, arithmetic.unit) * UP
         return Error(share * absolute, share * size + lost(weight.size, norm, arithmetic))
 
-    wide = profile.chunk is not None
-    inner = profile.inside(wide)
-    deployed = error(inner.length(inputs), inner)
-    if wide:
-        deployed = rounded(deployed, norm, size, profile.unit * UP)
-
     def shapes(shape: Shape) -> list[Shape]:
         if shape != (inputs,):
             raise ValueError(f"a dense layer of {inputs} inputs behind activations {shape}")
@@ -55,7 +48,7 @@ def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
         lambda x: product(x, weight.T) + bias,
         norm,
         error(own_length(inputs), OWN),
-        deployed,
+        error(inputs, profile),
         (absolute, size),
         size,
         shapes,
@@ -84,12 +77,7 @@ def circular_convolution(
         operations = 16 * pixels * (inputs + pixels) * (outputs + pixels)
         return Error(slope * UP, constant * UP + lost(operations, norm, arithmetic))
 
-    small = pixels <= MATRIX_LIMIT and profile.wide_channels is not None
-    wide = small and inputs <= (profile.wide_channels or 0)
-    inner = profile.inside(wide)
-    deployed = error(deployed_error(height, width, inner.unit), inner.length(inputs), inner)
-    if wide:
-        deployed = rounded(deployed, norm, size, profile.unit * UP)
+    deployed = error(deployed_error(height, width, profile.unit), inputs, profile)
     mine = error(own_error(height, width), own_length(inputs), OWN)
     turned = convolution(height, width, real, pairs)
 

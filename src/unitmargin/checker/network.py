@@ -107,7 +107,7 @@ class Network:
         mine = distances * own[0, :, None] + gamma(own_length(features) + 2) * (
             lengths * size[0, :, None] + biases + np.abs(differences)
         )
-        sums = gamma(self.profile.length(features) + 1, self.profile.unit)
+        sums = gamma(features + 1, self.profile.unit)
         rounding = distances * far[:, :, None] + sums * lengths * arriving[:, :, None]
         rounding[0] += sums * biases + lost(4 * features, 1.0, self.profile)
         steep = (distances * reach + rounding[1]) * UP + TINY
