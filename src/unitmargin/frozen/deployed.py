@@ -181,13 +181,14 @@ class FrozenNetwork(Network):
         with torch.inference_mode(False):  # what is kept has to serve gradients too
             return self._up_to_date().proof(profile)
 
-    def deployed(self, profile: str | None = None) -> FixedNetwork:
+    def deployed(self, profile: Profile | str | None = None) -> FixedNetwork:
         """A plain network that computes what the profile does; default: the network's own.
 
         For whoever evaluates without this package's care (compilers, exports, attacks): a copy,
         which follows no later change. It takes inputs of the profile's type.
         """
-        chosen = choose("profile", profile or self.profile, PROFILES)
+        name = profile.name if isinstance(profile, Profile) else profile or self.profile
+        chosen = choose("profile", name, PROFILES)
         with torch.inference_mode(False):  # what is copied has to serve gradients too
             return copy.deepcopy(self._evaluating(chosen))
 
