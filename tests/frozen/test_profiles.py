@@ -156,3 +156,38 @@ def test_t10_a_thread_that_flushes_is_found_and_the_advice_cures() -> None:
     for line in lines[:2]:
         assert "needs denormal numbers, but some are flushed to zero on cpu; call" in line
         assert "torch.set_num_threads(1)" in line
+
+
+SETTINGS = """
+import sys
+import torch
+from unitmargin.frozen.profiles import PROFILES, ProfileError, require_environment
+
+path, value = sys.argv[1:]
+owner = torch.backends
+*inner, last = path.split(".")
+for name in inner:
+    owner = getattr(owner, name)
+setattr(owner, last, value)
+try:
+    require_environment(PROFILES["float32"], torch.device("cpu"))
+except ProfileError as error:
+    print(error)
+require_environment(PROFILES["float64"], torch.device("cpu"))
+"""
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "fp32_precision bf16",
+        "mkldnn.fp32_precision bf16",
+        "mkldnn.matmul.fp32_precision bf16",
+        "cuda.matmul.fp32_precision tf32",
+    ],
+)
+def test_t10_short_products_are_refused_however_they_were_allowed(setting: str) -> None:
+    command = [sys.executable, "-c", SETTINGS, *setting.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert "profile float32 needs full float32 products, but torch.backends." in done.stdout

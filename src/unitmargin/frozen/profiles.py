@@ -107,7 +107,11 @@ def _halved(dtype: torch.dtype, device: torch.device) -> Tensor:
 
 def _float32_settings() -> list[tuple[str, object, tuple[object, ...]]]:
     """Settings that may shorten float32 products: name, value, and the values that do not."""
-    general, cuda = torch.get_float32_matmul_precision(), torch.backends.cuda.matmul
+    try:
+        general = torch.get_float32_matmul_precision()
+    except RuntimeError:  # the settings below were made without it, and speak for themselves
+        general = "highest"
+    cuda = torch.backends.cuda.matmul
     mkldnn = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     full = ("ieee", "none")
     return [
