@@ -13,7 +13,8 @@ import unitmargin.checker
 FOLDER = Path(unitmargin.checker.__file__).parent
 
 ALLOWED = {
-    "numpy", "csv", "json", "math", "hashlib", "io", "pathlib", "typing", "collections", "uuid",
+    "numpy", "collections", "csv", "functools", "hashlib", "io", "json", "math", "pathlib",
+    "re", "typing", "uuid",
 }  # fmt: skip
 
 
