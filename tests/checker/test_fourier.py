@@ -86,7 +86,7 @@ def exact_analysis(x: Array) -> Array:
     return plane
 
 
-@pytest.mark.parametrize("size", [(1, 5), (4, 6), (3, 8), (7, 5)])
+@pytest.mark.parametrize("size", [(1, 5), (4, 6), (3, 4)])
 def test_errors_of_a_transform_are_within_the_bound(size: tuple[int, int]) -> None:
     """Of the plane of all frequencies, in which a kept one stands for its mirror image."""
     bound, ratios = own_error(*size), []

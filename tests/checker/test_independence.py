@@ -13,7 +13,8 @@ import unitmargin.checker
 FOLDER = Path(unitmargin.checker.__file__).parent
 
 ALLOWED = {
-    "collections", "csv", "hashlib", "io", "json", "math", "numpy", "pathlib", "typing", "uuid",
+    "collections", "csv", "functools", "hashlib", "io", "json", "math", "numpy", "pathlib", "re",
+    "typing", "uuid",
 }  # fmt: skip
 
 

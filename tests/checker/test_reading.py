@@ -241,3 +241,56 @@ def test_inputs_of_both_formats(tmp_path: Path) -> None:
     (tmp_path / "inputs.npy").write_bytes(b"")
     with pytest.raises(CheckError, match=r"no \.npy file"):
         read_inputs(tmp_path / "inputs.npy", (2,))
+
+
+def npy(shape: str, kind: str = "<f4", data: bytes = b"", order: bool = False) -> bytes:
+    """A .npy file whose header says what it likes."""
+    text = f"{{'descr': {kind!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + data
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy("(1000000000000, 2)"),
+        npy("(2500000000, 2)"),
+        npy("(2, 2)", data=b"\0" * 15),
+        npy("(2, 2)", data=b"\0" * 20),
+        npy("(-1, 2)", data=b"\0" * 16),
+        npy("(True, 2)", data=b"\0" * 8),
+        npy("(2.0, 2)", data=b"\0" * 16),
+        npy("2", data=b"\0" * 16),
+        npy("[2, 2]", data=b"\0" * 16),
+        npy("(2, 2)", ">f4", data=b"\0" * 16),
+        npy("(2, 2)", "<f16", data=b"\0" * 64),
+        npy("(2, 2)", "<c8", data=b"\0" * 32),
+        npy("(2, 2)", "|O", data=b"\0" * 32),
+        npy("(2, 2)", "nonsense", data=b"\0" * 32),
+        npy("(" * 5000),
+        npy("-" * 9000 + "1"),
+        npy("(9" * 90),
+        npy("(" + "1, " * 20 + ")", data=b"\0" * 4),
+        npy("(1 0, 2)", data=b"\0" * 80),
+        npy("(2, 2)")[:20],
+        b"\x93NUMPY\x09\0" + npy("(2, 2)")[8:],
+        b"PK\x03\x04" * 9,
+        b"",
+    ],
+)
+def test_doubtful_arrays_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npy").write_bytes(content)
+    with pytest.raises(CheckError, match=r"no \.npy file") as refused:
+        read_inputs(tmp_path / "x.npy", (2,))
+    assert "\n" not in str(refused.value)
+
+
+def test_arrays_in_either_order_are_read(tmp_path: Path) -> None:
+    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    np.save(tmp_path / "x.npy", x)
+    assert (read_inputs(tmp_path / "x.npy", (2,)) == x).all()
+    np.save(tmp_path / "x.npy", np.asfortranarray(x))
+    assert (read_inputs(tmp_path / "x.npy", (2,)) == x).all()
+    np.save(tmp_path / "x.npy", np.float32(1))
+    with pytest.raises(CheckError, match="inputs must have shape"):
+        read_inputs(tmp_path / "x.npy", (2,))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from claims import EXAMPLES, certified
+from model_files import header, rewrite
 from tables import read_rows, write_rows
 
 from unitmargin.checker import CheckError, Verdict, check, write
@@ -184,6 +185,19 @@ def test_a_tampered_model_is_refused_and_never_confirmed(run: RunFolder) -> None
     assert all(verdict.reason for verdict in verdicts(run))
 
 
+def test_the_model_file_cannot_define_a_profile(tmp_path: Path) -> None:
+    """Certificates of float64 would pass for those of float32, which rounds 2^29 times more."""
+    run = certified(tmp_path, EXAMPLES["dense"](), "float32")
+    profiles = json.loads(header(run.model_file)["profiles"])
+    profiles["float32"]["dtype"] = "float64"
+    rewrite(run.model_file, {"profiles": json.dumps(profiles)})
+    facts = json.loads(run.certificate_facts_file.read_text())
+    facts["model_sha256"] = file_sha256(run.model_file)
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    with pytest.raises(CheckError, match="it defines the profiles"):
+        verdicts(run)
+
+
 def test_other_inputs_are_refused(run: RunFolder, tmp_path: Path) -> None:
     torch.manual_seed(1)
     other = certified(tmp_path / "other", EXAMPLES["pooled"]())
@@ -208,6 +222,13 @@ def test_another_profile_is_another_claim(run: RunFolder) -> None:
         (lambda rows: rows[0].update(more="1"), "no table of certificates"),
         (lambda rows: rows[0].update(predicted="1.5"), "no table of certificates"),
         (lambda rows: rows[0].update(label="one"), "no table of certificates"),
+        (lambda rows: rows[0].update(predicted="1_0"), "no table of certificates"),
+        (lambda rows: rows[0].update(radius="0.1_0"), "no table of certificates"),
+        (lambda rows: rows[0].update(radius=" 0.1"), "no table of certificates"),
+        (lambda rows: rows[0].update(predicted="\u0663"), "no table of certificates"),
+        (lambda rows: rows[0].update(predicted="9" * 5000), "no table of certificates"),
+        (lambda rows: rows[0].update(label="9" * 200_000), "no table of certificates"),
+        (lambda rows: rows[0].update(margin="0.8\0"), "no table of certificates"),
         (lambda rows: [row.pop("label_name") for row in rows], "no table of certificates"),
     ],
 )
@@ -219,7 +240,49 @@ def test_tables_that_make_no_sense_are_refused(
         verdicts(run)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "[", '{"format": "other"}'])
+def test_a_class_of_thousands_of_digits_is_named(run: RunFolder) -> None:
+    edit(run, lambda rows: rows[1].update(predicted="9" * 4000))
+    failed = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert [verdict.certificate.row for verdict in failed] == [1]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"\xef\xbb\xbfindex", b'"index', b"\0"])
+def test_bytes_that_are_no_table_are_refused(run: RunFolder, content: bytes) -> None:
+    run.certificates_file.write_bytes(content)
+    with pytest.raises(CheckError, match=r"no table of certificates: .*; certify again"):
+        verdicts(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("profile", '["float64"]'),
+        ("profile", "{}"),
+        ("profile", "null"),
+        ("samples", '"24"'),
+        ("samples", "24.0"),
+        ("samples", "true"),
+        ("samples", "NaN"),
+        ("samples", '24, "samples": 24'),
+        ("inputs_sha256", "5"),
+        ("inputs_sha256", '"0"'),
+        ("inputs_sha256", "[1]"),
+        ("model_sha256", "null"),
+        ("units", "1e400"),
+        ("units", '"\\ud800"'),
+        ("units", "[" * 100_000),
+    ],
+)
+def test_facts_of_another_kind_are_refused(run: RunFolder, name: str, value: str) -> None:
+    facts = json.loads(run.certificate_facts_file.read_text())
+    text = json.dumps(facts | {name: "here"}).replace('"here"', value)
+    run.certificate_facts_file.write_text(text)
+    with pytest.raises(CheckError, match="does not describe certificates") as refused:
+        verdicts(run)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[", "null", '{"format": "other"}'])
 def test_facts_that_make_no_sense_are_refused(run: RunFolder, text: str) -> None:
     run.certificate_facts_file.write_text(text)
     with pytest.raises(CheckError, match="does not describe certificates"):

@@ -11,7 +11,7 @@ import torch
 from model_files import header, rewrite
 from safetensors.torch import load_file, save_file
 
-from unitmargin import UGNN, DenseUGNN, freeze
+from unitmargin import UGNN, DenseUGNN, certify, freeze
 from unitmargin.frozen import Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
 from unitmargin.layers.contract import FixedLayer
@@ -382,8 +382,20 @@ def test_expanded_tensors_are_saved(tmp_path: Path) -> None:
     save(FrozenNetwork([layer], (2,)), tmp_path / "model.safetensors")
     assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0, 0.0]
     single = Dense(torch.eye(1), torch.zeros(()).expand(1))
-    save(FrozenNetwork([single], (1,)), tmp_path / "model.safetensors")
-    assert load(tmp_path / "model.safetensors").head.bias.tolist() == [0.0]
+    save(FrozenNetwork([single, layer_of(2)], (1,)), tmp_path / "model.safetensors")
+    assert load(tmp_path / "model.safetensors").features()[0].bias.tolist() == [0.0]
+
+
+def layer_of(classes: int) -> Dense:
+    return Dense(torch.ones(classes, 1), torch.zeros(classes))
+
+
+def test_one_class_is_neither_saved_nor_certified(tmp_path: Path) -> None:
+    network = FrozenNetwork([layer_of(1)], (1,))
+    with pytest.raises(ValueError, match="at least 2 classes, got 1"):
+        save(network, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="at least 2 classes, got 1"):
+        certify(network, torch.ones(1, 1))
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, 2.0**41])

@@ -97,6 +97,11 @@ def _certificate(
     Every matrix has one entry a pair of classes.
     """
     wide = logits.double()
+    if wide.shape[1] < 2:
+        raise ValueError(
+            f"a network must have at least 2 classes, got {wide.shape[1]}: one class has no "
+            "boundary; train it on several"
+        )
     finite = torch.isfinite(wide).all(1)
     label, runner_up = ranked(wide)[:, :2].unbind(1)
     differences = pair_margins(wide, label)

@@ -6,6 +6,7 @@ conjugate pair: ordered by row and column, columns up to half the width.
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,9 @@ class Waves(NamedTuple):
         return self.cosines[steps], self.sines[steps]
 
 
+@lru_cache
 def waves(length: int) -> Waves:
+    """Made once for all layers of a side."""
     parts = 4 * np.arange(length)
     cosines, sines = ([_cosine(int(part), 4 * length) for part in parts - turned]
                       for turned in (0, length))  # fmt: skip

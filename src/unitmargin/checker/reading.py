@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,14 @@ UNFIT = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
 )  # fmt: skip
 """What content that is none of its kind may raise."""
+
+
+NPY = re.compile(
+    rb"\x93NUMPY\x01\0..\{'descr': ?'<f(?P<width>[248])', ?'fortran_order': ?(?P<order>True|False),"
+    rb" ?'shape': ?\((?P<shape>[0-9 ,]{0,99})\),? ?\} *\n?",
+    re.DOTALL,
+)
+"""The beginning of a .npy file of floating-point numbers."""
 
 
 class CheckError(ValueError):
@@ -239,22 +248,20 @@ def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
 
 
 def _read_npy(path: Path) -> Array:
-    """The array of a .npy file; its length is compared with its header before it is read."""
-    kinds = {np.dtype(f"<f{width}") for width in (2, 4, 8)}
+    """The array of a .npy file: ten bytes of kind and header length, a header as NumPy writes it,
+    which is matched and not evaluated, and the numbers."""
+    data = memoryview(path.read_bytes())
     try:
-        with path.open("rb") as file:
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[np.lib.format.read_magic(file)]
-            shape, by_column, kind = read(file)
-            if kind not in kinds:
-                raise ValueError(f"it must hold floating-point numbers, got {kind}")
-            values = np.frombuffer(file.read(), kind)
-        if not all(map(is_size, shape)):
+        begin = 10 + int.from_bytes(data[8:10], "little")
+        found = NPY.fullmatch(bytes(data[:begin]))
+        if found is None:
+            raise ValueError("it must hold floating-point numbers as NumPy saves them")
+        shape = tuple(int(size) for size in found["shape"].split(b",") if size.strip())
+        if len(shape) > MOST_AXES or not all(map(is_size, shape)):
             raise ValueError(f"it has shape {shape}")
-        ordered = values.reshape(shape, order="F" if by_column else "C")
+        values = np.frombuffer(data[begin:], f"<f{found['width'].decode()}")
+        ordered = values.reshape(shape, order="F" if found["order"] == b"True" else "C")
     except UNFIT as error:
-        raise CheckError(f"{path} is no .npy file: {error}") from None
+        raise CheckError(f"{path} is no .npy file: {error}; save it again") from None
     inputs: Array = ordered.astype(np.float64, order="C")
     return inputs

@@ -197,7 +197,7 @@ def _certificate(cells: dict[str, str]) -> Certificate:
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = parse(path.read_bytes())
-        if facts["format"] != FORMAT:
+        if not isinstance(facts, dict) or facts["format"] != FORMAT:
             raise ValueError(f"its format must be {FORMAT}")
         if not (isinstance(facts["profile"], str) and is_size(facts["samples"])):
             raise ValueError("its profile must be a name, its samples a number of at least 1")

@@ -156,9 +156,12 @@ def load(path: str | Path) -> FrozenNetwork:
         raise FileNotFoundError(f"no model file at {path}; run `unitmargin freeze` first")
     try:
         read_table(path)
-        tensors, header = read_tensors(path)
     except UNFIT as error:
         raise ModelFileError(f"{path} is damaged or truncated ({error}); freeze it again") from None
+    try:
+        tensors, header = read_tensors(path)
+    except UNFIT as error:
+        raise ModelFileError(f"{error}; freeze it again") from None
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} must have format {FORMAT}, got {header.get('format')!r}; freeze the network "
@@ -243,6 +246,8 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain, profile)
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
+    if frozen.n_classes < 2:
+        raise ValueError("a network must have at least 2 classes, got 1, which has no boundary")
     # Raises where shapes do not fit; a batch of nothing takes no memory, whatever the in_shape.
     # Half precision has no Fourier transform of every length.
     with torch.no_grad():
