@@ -222,10 +222,9 @@ ENTRIES = {
     },
     "profiles": {
         "{}": False, "null": False, "[]": False,
-        json.dumps(definitions()).replace("null", "false", 1): False,
-        json.dumps(definitions()).replace("256", "256.0"): False,
-        json.dumps(definitions()).replace("256", "2560"): False,
-        json.dumps(definitions()).replace('"chunk": null', '"chunk": 1, "chunk": null', 1): False,
+        json.dumps(definitions()).replace('"float32"}', '"float64"}'): False,
+        json.dumps(definitions()).replace('"float32"}', '"float32", "chunk": null}'): False,
+        json.dumps(definitions()).replace('"dtype"', '"dtype": "float16", "dtype"', 1): False,
     },
     "format": {"unitmargin-frozen-2": False, "": False, "unitmargin-frozen-3 ": False},
 }  # fmt: skip

@@ -199,7 +199,7 @@ JSON = [
         (lambda file: write(file, '{"a": NaN}'), name),
         (lambda file: write(file, f'{{"a": {"9" * 5000}}}'), name),
         (lambda file: write(file, "\ufeff{}"), name),
-        (lambda file: edit(file, '"model_sha256": "', '"model_sha256": "0'), "model"),
+        (lambda file: edit(file, '"model_sha256": "', '"model_sha256": "0'), name),
         (lambda file: edit(file, '"samples": ', '"samples": -'), name),
     )
 ] + [
@@ -305,7 +305,7 @@ OPTIONS = [
     row(f"verify {RUN} --samples 0", "samples must be at least 1, got 0"),
     row(f"verify {RUN} --samples -1", "samples must be at least 1, got -1"),
     row(f"check {RUN} --inputs a.npy", "is no .npy file", write("a.npy", "x")),
-    row(f"check {RUN} --inputs data.npy", "is no .npy file: the magic", arrays(), renamed),
+    row(f"check {RUN} --inputs data.npy", "is no .npy file: it must hold", arrays(), renamed),
     row(f"check {RUN} --inputs a.npy", "inputs must have shape", saved(np.ones(3))),
     row(f"check {RUN} --inputs a.npy", "floating-point numbers", saved(np.ones(3, int))),
     row(f"check {RUN} --model file", "is no sound safetensors file", write("file", "x")),
