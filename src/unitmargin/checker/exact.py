@@ -41,10 +41,6 @@ def max_pool(_: Arithmetic, size: int) -> Step:
     return Step(evaluate, shapes=shapes)
 
 
-def absolute(_: Arithmetic) -> Step:
-    return Step(np.abs)
-
-
 def maxmin(_: Arithmetic) -> Step:
     def evaluate(x: Array) -> Array:
         first, second = np.split(x, 2, axis=1)
@@ -65,7 +61,3 @@ def _grouped(shape: Shape, size: int) -> Shape:
     if size < 2 or shape[0] % size:
         raise ValueError(f"{shape[0]} channels in groups of {size}")
     return shape
-
-
-def oplu(profile: Arithmetic) -> Step:
-    return groupsort(profile, 2)
