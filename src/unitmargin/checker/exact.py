@@ -6,7 +6,7 @@ import numpy as np
 
 from unitmargin.checker.arithmetic import Arithmetic
 from unitmargin.checker.reading import Array
-from unitmargin.checker.step import Shape, Step, as_map, divided
+from unitmargin.checker.step import Kind, Shape, Step, as_map, divided
 
 
 def flatten(_: Arithmetic) -> Step:
@@ -61,3 +61,14 @@ def _grouped(shape: Shape, size: int) -> Shape:
     if size < 2 or shape[0] % size:
         raise ValueError(f"{shape[0]} channels in groups of {size}")
     return shape
+
+
+EXACT_KINDS = {
+    "flatten": Kind(flatten),
+    "pixel_unshuffle": Kind(pixel_unshuffle, ("factor",)),
+    "max_pool": Kind(max_pool, ("size",)),
+    "abs": Kind(lambda profile: Step(np.abs)),
+    "maxmin": Kind(maxmin),
+    "oplu": Kind(lambda profile: groupsort(profile, 2)),
+    "groupsort": Kind(groupsort, ("size",)),
+}
