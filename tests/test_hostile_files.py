@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 
 from unitmargin.checker import CheckError, strict
 from unitmargin.checker.network import Network
-from unitmargin.checker.reading import read_model
+from unitmargin.checker.reading import HEADS, read_model
 from unitmargin.frozen import ModelFileError, limits, load
+from unitmargin.layers.promises import HEAD_PROMISES
 from unitmargin.runs.folder import RunFolder
 
 PATIENCE = 60.0
@@ -136,6 +137,7 @@ def test_a_header_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_limits_of_both_readers_are_the_same() -> None:
+    assert set(HEADS) == set(HEAD_PROMISES)
     names = [name for name in vars(strict) if name.isupper()]
     assert len(names) >= 8
     for name in names:

@@ -289,7 +289,7 @@ def test_a_convolution_of_another_shape_is_refused(
         ({"classes": "[1, 2, 3]"}, "list of names"),
         ({"profiles": "{}"}, "made for the profiles"),
         ({"layers": "["}, "Expecting value"),
-        ({"layers": "[" * 100_000}, "recursion"),
+        ({"layers": "[" * 100_000}, "nested so deeply"),
         ({"layers": "[]"}, "surplus tensors"),
         ({"facts": "nonsense"}, "Expecting value"),
         ({"facts": "[1]"}, "inconsistent"),

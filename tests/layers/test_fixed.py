@@ -1,5 +1,8 @@
 """Layers without a weight: rearrangements, pooling, input normalisation."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from hypothesis import given
@@ -8,6 +11,7 @@ from jacobians import gnp_error, jacobian
 from torch import Tensor
 
 from unitmargin.layers.average_pool import ScaledAveragePool
+from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import NORMALIZATIONS, Normalize, normalize_from
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -161,3 +165,37 @@ def test_statistics_of_nothing_or_of_other_channels_are_refused() -> None:
 
 def test_a_batch_of_nothing_is_unshuffled_too() -> None:
     assert PixelUnshuffle(2)(torch.empty(0, 3, 8, 6)).shape == (0, 12, 4, 3)
+
+
+@pytest.mark.parametrize("layer", [PixelUnshuffle(2), MaxPool(2), ScaledAveragePool(2)])
+def test_a_layer_of_maps_takes_maps_alone(layer: FixedLayer) -> None:
+    """Of rows, or of one map, it would make several samples; run without the checks of types."""
+    program = (
+        "import torch\n"
+        f"from {type(layer).__module__} import {type(layer).__name__}\n"
+        "for shape in ((4, 4), (1, 4, 4), (1, 1, 1, 4, 4)):\n"
+        "    try:\n"
+        f"        {type(layer).__name__}(2)(torch.zeros(shape))\n"
+        "    except ValueError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("x must be maps (batch, channels, ") for line in lines)
+
+
+@pytest.mark.parametrize("kind", [PixelUnshuffle, MaxPool, ScaledAveragePool])
+def test_the_side_of_a_window_is_a_count(kind: type[FixedLayer]) -> None:
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="whole number of at least 1, got"):
+            kind(size)
+
+
+def test_a_map_that_windows_do_not_tile_is_refused() -> None:
+    for layer in (PixelUnshuffle(2), MaxPool(2), ScaledAveragePool(2)):
+        for batch in (0, 1):
+            with pytest.raises(ValueError, match="a multiple of 2 on both sides, got 3 x 4"):
+                layer(torch.zeros(batch, 1, 3, 4))

@@ -6,7 +6,7 @@ import numpy as np
 
 from unitmargin.checker.arithmetic import Arithmetic
 from unitmargin.checker.reading import Array
-from unitmargin.checker.step import Shape, Step, as_map, divided
+from unitmargin.checker.step import Kind, Shape, Step, as_map, divided
 
 
 def flatten(_: Arithmetic) -> Step:
@@ -41,10 +41,6 @@ def max_pool(_: Arithmetic, size: int) -> Step:
     return Step(evaluate, shapes=shapes)
 
 
-def absolute(_: Arithmetic) -> Step:
-    return Step(np.abs)
-
-
 def maxmin(_: Arithmetic) -> Step:
     def evaluate(x: Array) -> Array:
         first, second = np.split(x, 2, axis=1)
@@ -67,5 +63,12 @@ def _grouped(shape: Shape, size: int) -> Shape:
     return shape
 
 
-def oplu(profile: Arithmetic) -> Step:
-    return groupsort(profile, 2)
+EXACT_KINDS = {
+    "flatten": Kind(flatten),
+    "pixel_unshuffle": Kind(pixel_unshuffle, ("factor",)),
+    "max_pool": Kind(max_pool, ("size",)),
+    "abs": Kind(lambda profile: Step(np.abs)),
+    "maxmin": Kind(maxmin),
+    "oplu": Kind(lambda profile: groupsort(profile, 2)),
+    "groupsort": Kind(groupsort, ("size",)),
+}

@@ -1,13 +1,12 @@
 """One function a layer kind: how to evaluate it, its norm, and what rounding does to it."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from unitmargin.checker import exact
 from unitmargin.checker.arithmetic import OWN, UNIT, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
+from unitmargin.checker.exact import EXACT_KINDS
 from unitmargin.checker.fourier import (
     convolution,
     counts,
@@ -17,6 +16,7 @@ from unitmargin.checker.fourier import (
 from unitmargin.checker.reading import Array, listed, specified
 from unitmargin.checker.step import (
     Error,
+    Kind,
     Shape,
     Step,
     divided,
@@ -230,27 +230,13 @@ def in_a_row(steps: list[Step], errors: list[Error]) -> Row:
     return row
 
 
-class Kind(NamedTuple):
-    """How a layer is made, and the names of its configuration and tensors in a file."""
-
-    make: Callable[..., Step]
-    configuration: tuple[str, ...] = ()
-    tensors: tuple[str, ...] = ()
-
-
 KINDS = {
     "dense": Kind(dense, (), ("weight", "bias")),
     "circular_convolution": Kind(circular_convolution, ("map_size",), ("real", "pairs", "bias")),
     "normalize": Kind(normalize, (), ("mean", "std")),
     "scaled_average_pool": Kind(scaled_average_pool, ("size",)),
     "convex_combination": Kind(convex_combination, ("branch",), ("share",)),
-    "flatten": Kind(exact.flatten),
-    "pixel_unshuffle": Kind(exact.pixel_unshuffle, ("factor",)),
-    "max_pool": Kind(exact.max_pool, ("size",)),
-    "abs": Kind(exact.absolute),
-    "maxmin": Kind(exact.maxmin),
-    "oplu": Kind(exact.oplu),
-    "groupsort": Kind(exact.groupsort, ("size",)),
+    **EXACT_KINDS,
 }
 """What a file may name."""
 

@@ -34,6 +34,14 @@ class Step(NamedTuple):
     shapes: Callable[[Shape], list[Shape]] = lambda shape: [shape]
 
 
+class Kind(NamedTuple):
+    """How a layer is made, and the names of its configuration and tensors in a file."""
+
+    make: Callable[..., Step]
+    configuration: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
+
+
 def sound(step: Step) -> Step:
     """The layer, unless one of its bounds is negative or NaN."""
     bounds = (step.norm, *step.own, *step.deployed, *step.growth, step.shift)

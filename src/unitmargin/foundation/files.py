@@ -96,11 +96,21 @@ def read_json(path: Path) -> Any:
 
 def parse_json(text: str) -> Any:
     """The content of strict JSON; see :func:`read_json`."""
-    hooks: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
+    hooks: dict[str, Any] = {
+        "parse_int": _whole,
+        "parse_float": _finite,
+        "parse_constant": _finite,
+    }
     try:
         return json.loads(text, object_pairs_hook=_unique, **hooks)
     except RecursionError:
         raise ValueError("its lists and objects must not be nested so deeply") from None
+
+
+def _whole(text: str) -> int:
+    if text == "-0":
+        raise ValueError("-0 is no whole JSON number")
+    return int(text)
 
 
 def _finite(text: str) -> float:

@@ -7,9 +7,10 @@ its own.
 """
 
 import json
-import math
 from pathlib import Path
 from typing import Any
+
+from unitmargin.foundation.files import parse_json
 
 LONGEST_HEADER = 2**22
 """Bytes of a header: a thousand layers and the names of 20,000 classes need a third. As objects of
@@ -45,17 +46,10 @@ def parse(text: str) -> Any:
     """The value of a JSON text that every reader reads alike.
 
     Raises:
-        ValueError: a key that occurs twice, NaN, a number beyond float64, -0 as a whole number,
-            half a surrogate pair, nesting beyond ``DEEPEST_JSON``, or no JSON at all.
-        RecursionError: nesting beyond what the parser takes.
+        ValueError: what :func:`parse_json` refuses, half a surrogate pair, or nesting beyond
+            ``DEEPEST_JSON``.
     """
-    value = json.loads(
-        text,
-        object_pairs_hook=_object,
-        parse_int=_integer,
-        parse_float=_number,
-        parse_constant=_number,
-    )
+    value = parse_json(text)
     _require_depth(value, DEEPEST_JSON)
     json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
     return value
@@ -94,27 +88,6 @@ def require_layers(layers: Any) -> None:
 def is_size(value: object) -> bool:
     """Whether a value of JSON may count something: a whole number, and neither true nor 2.0."""
     return type(value) is int and 0 < value <= LARGEST_INPUT
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in table:
-            raise ValueError(f"the key {key!r} must occur once")
-        table[key] = value
-    return table
-
-
-def _integer(text: str) -> int:
-    if text == "-0":
-        raise ValueError("a whole number must not be -0")
-    return int(text)
-
-
-def _number(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"a number must be finite, got {text[:20]}")
-    return number
 
 
 def _require_depth(value: Any, left: int) -> None:

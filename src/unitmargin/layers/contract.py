@@ -197,11 +197,12 @@ def require_maps(x: Tensor) -> None:
 
 
 def require_size(what: str, value: int) -> int:
-    """The value, if it is a whole number of at least 1."""
-    if type(value) is not int or value < 1:
-        raise ValueError(
-            f"{what} must be a whole number of at least 1, got {value!r}; give the side of a window"
-        )
+    """The value, if it is a whole number of at least 1; true is none."""
+    text = f"{what} must be a whole number of at least 1, got {value!r}; give the side of a window"
+    if type(value) is not int:
+        raise TypeError(text)
+    if value < 1:
+        raise ValueError(text)
     return value
 
 
