@@ -145,6 +145,7 @@ def test_a_check_without_a_sample_is_not_run(tmp_path: Path, folder: RunFolder) 
     message, passed = verify_run(folder)
     assert passed
     reason = "no solver found a point for a certified sample that was right"
+    assert "verify: sphere_tracing without box: found 0 of 0" in message
     assert f"verify: not run solvers_outside_radius: {reason}" in message
     assert "verify: 5 of 5 checks passed on 8 samples" in message
     found = {row.name: row for row in folder.findings().checks}

@@ -232,10 +232,12 @@ def _message(folder: RunFolder, findings: Findings, searches: Sequence[Search]) 
     lines = []
     for search in searches:
         figures = tightness(search)
-        lines.append(
-            f"verify: {search}: certificate / distance {figures.mean:.4f} ± {figures.spread:.4f}, "
-            f"smallest {figures.smallest:.4f}; found {figures.n} of {figures.right}"
+        ratio = (
+            f"certificate / distance {figures.mean:.4f} ± {figures.spread:.4f}, "
+            f"smallest {figures.smallest:.4f}; "
         )
+        found = f"found {figures.n} of {figures.right}"
+        lines.append(f"verify: {search}: {ratio if figures.n else ''}{found}")
     failed = [row for row in findings.checks if row.passed is False]
     lines += [f"verify: FAILED {row.name}: {row.detail}" for row in failed]
     left_out = [row for row in findings.checks if row.not_run]
