@@ -58,8 +58,9 @@ def test_t10_reduced_precision_products_are_refused(frozen: FrozenNetwork, preci
 def test_t10_autocast_does_not_reach_the_evaluation(frozen: FrozenNetwork, name: str) -> None:
     x = torch.rand(3, 1, 8, 8)
     expected = certify(frozen, x, name)
+    fresh = FrozenNetwork([*frozen.features(), frozen.head], frozen.in_shape)
     with torch.autocast("cpu", torch.bfloat16):
-        found = certify(frozen, x, name)
+        found = certify(fresh, x, name)
     assert torch.equal(found.radius, expected.radius)
     assert torch.equal(found.margin, expected.margin)
 
@@ -122,6 +123,14 @@ def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork) -> N
     wide = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
     with pytest.raises(ValueError, match="tensor weight of layer 0 in torch.float64"):
         certify(wide, torch.zeros(1, 2), "float32")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_weights_that_are_no_numbers_are_named(name: str) -> None:
+    hidden = Dense(torch.eye(2), torch.tensor([0.0, torch.nan]))
+    network = FrozenNetwork([hidden, Dense(torch.eye(2), torch.zeros(2))], (2,))
+    with pytest.raises(ValueError, match="must be numbers, got NaN in tensor bias of layer 0; fre"):
+        certify(network, torch.zeros(1, 2), name)
 
 
 THREADS = """

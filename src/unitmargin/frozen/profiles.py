@@ -52,10 +52,15 @@ class Profile(Arithmetic):
         """A copy of the network as this profile evaluates it.
 
         Raises:
-            ValueError: a stored number is no number of the profile's type.
+            ValueError: a stored number is NaN, or no number of the profile's type.
         """
         for index, layer in enumerate(network.layers):
             for name, tensor in layer.state_dict().items():
+                if bool(tensor.isnan().any()):
+                    raise ValueError(
+                        f"weights must be numbers, got NaN in tensor {name} of layer {index}; "
+                        "freeze the network from an earlier checkpoint"
+                    )
                 if not torch.equal(tensor.to(self.dtype).double(), tensor.double()):
                     raise ValueError(
                         f"profile {self.name} needs weights that are {self.dtype} numbers, got "
