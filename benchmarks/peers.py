@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
 from unitmargin.foundation.files import write_json
-from unitmargin.layers.fourier import CircularTransform, KernelTransform, convolve
+from unitmargin.layers.fourier import CircularTransform, convolve
+from unitmargin.layers.kernels import KernelTransform
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal.bcop import BCOPConv2d
 from unitmargin.runs.provenance import provenance

@@ -12,12 +12,12 @@ from torch.nn.functional import conv2d, pad
 from unitmargin.layers.fourier import (
     MATRIX_LIMIT,
     CircularTransform,
-    KernelTransform,
     Spectrum,
     convolve,
     frequencies,
     from_complex,
 )
+from unitmargin.layers.kernels import KernelTransform
 
 EXACTNESS = 1e-12
 """Sums of up to 300 float64 products of size 1."""

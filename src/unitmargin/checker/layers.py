@@ -159,13 +159,7 @@ def convex_combination(
     """t x + (1 - t) B(x): (C14). Each path meets at most three roundings, 1 - t among them."""
     if share.shape or not 0.0 <= share <= 1.0:
         raise ValueError(f"the share of a convex combination is {share}")
-    steps = []
-    for index, layer in enumerate(branch):
-        names = [name for name in tensors if name.startswith(f"branch.{index}.")]
-        state = {name.split(".", 2)[2]: tensors.pop(name) for name in names}
-        steps.append(build(profile, *specified(layer), state))
-    if tensors:
-        raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
+    steps = _branch_steps(profile, branch, tensors)
     kept, rest = float(share), (1.0 - float(share)) * UP
 
     def evaluate(x: Array) -> Array:
@@ -201,6 +195,18 @@ def convex_combination(
         rest * own.shift * UP,
         shapes,
     )
+
+
+def _branch_steps(profile: Arithmetic, branch: list[Any], tensors: dict[str, Array]) -> list[Step]:
+    """The layers of a branch, each with its own tensors."""
+    steps = []
+    for index, layer in enumerate(branch):
+        names = [name for name in tensors if name.startswith(f"branch.{index}.")]
+        state = {name.split(".", 2)[2]: tensors.pop(name) for name in names}
+        steps.append(build(profile, *specified(layer), state))
+    if tensors:
+        raise ValueError(f"surplus tensors {sorted(tensors)} of a convex combination")
+    return steps
 
 
 class Row(NamedTuple):

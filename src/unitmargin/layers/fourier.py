@@ -73,7 +73,7 @@ def count_frequencies(map_size: Size) -> tuple[int, int]:
     return real, (math.prod(map_size) - real) // 2
 
 
-def _angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "chosen points"]:
+def angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "chosen points"]:
     """omega . p for each frequency and point, in float64, reduced exactly modulo one turn."""
     height, width = map_size
     rows = [
@@ -90,9 +90,9 @@ def _matrix(map_size: Size) -> Float[Tensor, "n n"]:
     height, width = map_size
     points = [(row, column) for row in range(height) for column in range(width)]
     chosen = frequencies(height, width)
-    real = _angles(chosen.real, points, map_size).cos() / math.sqrt(len(points))
-    angles = _angles(chosen.pairs, points, map_size)
-    pairs = torch.stack((angles.cos(), -angles.sin()), dim=1).flatten(0, 1)
+    real = angles(chosen.real, points, map_size).cos() / math.sqrt(len(points))
+    turned = angles(chosen.pairs, points, map_size)
+    pairs = torch.stack((turned.cos(), -turned.sin()), dim=1).flatten(0, 1)
     return torch.cat((real, pairs * math.sqrt(2.0 / len(points))))
 
 
@@ -221,48 +221,7 @@ def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out 
     return Spectrum(real, torch.stack((pairs.real, pairs.imag), dim=1))
 
 
-class KernelTransform(nn.Module):
-    """Spectrum of ``conv2d`` with circular padding, centred at ``(height // 2, width // 2)``.
-
-    Shapes: ``(out, in, height, width)`` to a :class:`Spectrum`; any kernel size on any map, a
-    kernel larger than the map is wrapped.
-    Guarantee: equal to the explicit circular convolution to a few ulp of the kernel's dtype. The
-    tables depend on the sizes alone and follow dtype and device like ``CircularTransform``'s.
-    Cost: (S + 2 P) height width out in multiplications, independent of the batch.
-    """
-
-    real: Tensor
-    pairs: Tensor
-    __call__: Callable[..., Spectrum]
-
-    def __init__(self, kernel_size: Size, map_size: Size) -> None:
-        super().__init__()
-        self.kernel_size, self.map_size = kernel_size, map_size
-        for name, table in zip(("real", "pairs"), self._tables(), strict=True):
-            self.register_buffer(name, table.to(torch.get_default_dtype()), persistent=False)
-
-    def _tables(self) -> tuple[Float[Tensor, "s taps"], Float[Tensor, "pp taps"]]:
-        height, width = self.kernel_size
-        points = [(p - height // 2, q - width // 2) for p in range(height) for q in range(width)]
-        chosen = frequencies(*self.map_size)
-        angles = _angles(chosen.pairs, points, self.map_size)
-        pairs = torch.stack((angles.cos(), angles.sin()), dim=1).flatten(0, 1)
-        return _angles(chosen.real, points, self.map_size).cos(), pairs
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        real, pairs = self._tables()
-        self.real, self.pairs = real.to(self.real), pairs.to(self.pairs)
-        return self
-
-    def forward(self, kernel: Float[Tensor, "out in kh kw"]) -> Spectrum:
-        outputs, inputs = kernel.shape[:2]
-        taps = kernel.permute(2, 3, 0, 1).reshape(-1, outputs * inputs)
-        real, pairs = self.real @ taps, self.pairs @ taps
-        return Spectrum(real.view(-1, outputs, inputs), pairs.view(-1, 2, outputs, inputs))
-
-
-def join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 batch out"]:
+def _join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 batch out"]:
     """Complex products from the real ones of all parts: ``Re Re - Im Im`` and ``Re Im + Im Re``.
 
     ``four`` has the real parts of the inputs before the imaginary ones (rows), and those of the
@@ -288,7 +247,7 @@ def multiply(
     factors, columns = spectrum.pairs.flatten(1, 2), pairs.flatten(1, 2)
     narrow = columns.shape[-1] < NARROW
     four = (factors @ columns.mT).mT if narrow else columns @ factors.mT
-    return product, join_products(four)
+    return product, _join_products(four)
 
 
 def convolve(

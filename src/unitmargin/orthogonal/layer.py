@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.contract import TrainableLayer
-from unitmargin.layers.fourier import CircularTransform, KernelTransform, Spectrum, convolve
+from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve
 from unitmargin.layers.half_plane import Size
+from unitmargin.layers.kernels import KernelTransform
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 from unitmargin.layers.singular_values import singular_values, spectrum_singular_values
 from unitmargin.orthogonal.polar import polish, polish_either_way

@@ -12,7 +12,7 @@ from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.models import Classifier, describe_network
 from unitmargin.runs.provenance import provenance
-from unitmargin.training.identity import Identity, identify_data
+from unitmargin.training.identity import Identity, identify
 from unitmargin.training.options import TrainingOptions
 
 ORIGIN = "origin"
@@ -36,8 +36,7 @@ class Origin(Options):
 
 def origin_of(model: Classifier, dataset: Dataset, options: TrainingOptions) -> Origin:
     """What a model is trained as. Cost: one hash of all samples."""
-    data = identify_data(dataset.train, dataset.test, dataset.classes)
-    identity = Identity(data=data, network=describe_network(model), options=options)
+    identity = identify(model, dataset.train, dataset.test, options, dataset.classes)
     return Origin(identity=identity, in_shape=list(dataset.in_shape), provenance=provenance())
 
 

@@ -50,12 +50,7 @@ def train_run(
     """
     processes, _ = join_processes(device)
     if minutes is not None:
-        if not 0 < minutes < math.inf:
-            rule = "minutes must be positive and finite"
-            raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
-        begun = folder.recipe_file.is_file()
-        steps = folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
-        recipe = recipe.changed(training={"steps": steps})
+        recipe = recipe.changed(training={"steps": _steps(recipe, folder, device, minutes)})
     folder.require_own(recipe)
     if _is_trained(folder, recipe):
         return f"train: {folder.weights_file} is already there"
@@ -90,6 +85,15 @@ def train_run(
         f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
         f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
     )
+
+
+def _steps(recipe: Recipe, folder: RunFolder, device: str, minutes: float) -> int:
+    """The steps of a run that was begun, else as many as take so many minutes."""
+    if not 0 < minutes < math.inf:
+        rule = "minutes must be positive and finite"
+        raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
+    begun = folder.recipe_file.is_file()
+    return folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
 
 
 def _is_trained(folder: RunFolder, recipe: Recipe) -> bool:

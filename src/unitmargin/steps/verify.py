@@ -29,6 +29,7 @@ from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.measurements import Measurements
 from unitmargin.runs.provenance import provenance
+from unitmargin.runs.recipe import Recipe
 from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.choice import Choice, read_choice
@@ -195,9 +196,7 @@ def verify_run(
     choices = choose_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()
     sha256 = file_sha256(folder.model_file)
-    count = recipe.verify_samples if n_samples is None else n_samples
-    if count < 1:
-        raise ValueError(f"samples must be at least 1, got {count}; leave it out for the recipe's")
+    count = _count(recipe, n_samples)
     certificates = folder.certificates()
     test = certified_samples(folder, frozen, certificates, data)
     boxes = choose_boxes(test, box)
@@ -226,6 +225,14 @@ def verify_run(
         measurements.write(folder.measurements_file)
         findings.write(folder.checks_file)
     return _message(folder, findings, searches), findings.passed
+
+
+def _count(recipe: Recipe, n_samples: int | None) -> int:
+    """How many samples are attacked."""
+    count = recipe.verify_samples if n_samples is None else n_samples
+    if count < 1:
+        raise ValueError(f"samples must be at least 1, got {count}; leave it out for the recipe's")
+    return count
 
 
 def _message(folder: RunFolder, findings: Findings, searches: Sequence[Search]) -> str:

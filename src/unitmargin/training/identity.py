@@ -5,6 +5,7 @@ from pathlib import Path
 
 from unitmargin.data import Samples
 from unitmargin.foundation.options import Options
+from unitmargin.models import Classifier, describe_network
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.schedules import same_so_far
 
@@ -72,6 +73,18 @@ class Identity(Options):
         for name in sorted(self.options.changes(options) - apart):
             there, here = getattr(self.options, name), getattr(options, name)
             raise ValueError(f"{file} was trained with {name} = {there!r}, not {here!r}; {STEP}")
+
+
+def identify(
+    model: Classifier,
+    train: Samples,
+    test: Samples,
+    options: TrainingOptions,
+    classes: Sequence[str] = (),
+) -> Identity:
+    """The identity of a training. Cost: one hash of all samples."""
+    data = identify_data(train, test, classes)
+    return Identity(data=data, network=describe_network(model), options=options)
 
 
 def identify_data(train: Samples, test: Samples, classes: Sequence[str] = ()) -> DataIdentity:

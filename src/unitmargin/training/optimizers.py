@@ -37,9 +37,9 @@ def build_optimizers(
     """
     require_kind("model", model, nn.Module, "pass the model whose parameters are trained")
     rates = {"learning_rate": learning_rate, "manifold_rate": manifold_rate}
-    if sgd_momentum is not None:
-        rates["sgd_momentum"] = sgd_momentum
-    for name, rate in {**rates, "weight_decay": weight_decay}.items():
+    momentum = 0.0 if sgd_momentum is None else sgd_momentum
+    rates |= {"sgd_momentum": momentum, "weight_decay": weight_decay}
+    for name, rate in rates.items():
         require_amount(name, rate, "pass a number such as 0.01")
     moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]

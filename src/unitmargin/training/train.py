@@ -19,8 +19,8 @@ from unitmargin.foundation.numbers import Numbers, shown
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
-from unitmargin.models import Classifier, describe_network, fixed_network
-from unitmargin.training.identity import Identity, identify_data
+from unitmargin.models import Classifier, fixed_network
+from unitmargin.training.identity import identify
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import join_processes
 from unitmargin.training.trainer import Trainer
@@ -119,18 +119,11 @@ def train(
     trainer = Trainer(model, samples.to(place), options, processes, quiet)
     history: list[EpochRecord] = []
     if file:
-        data, layers = identify_data(samples, test, classes), describe_network(model)
-        identity = Identity(data=data, network=layers, options=options)
+        identity = identify(model, samples, test, options, classes)
         history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
     test = test.to(place)
     for epoch in range(len(history), trainer.epochs):
-        started = time.perf_counter()
-        loss, rate = trainer.epoch(epoch)
-        network = fixed_network(model.eval())
-        clean, certified = evaluate(network, test)
-        error = largest_error(network_rows(network), GNP)
-        seconds = time.perf_counter() - started
-        history.append(EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds))
+        history.append(_train_epoch(trainer, epoch, test))
         if not quiet:
             tqdm.write(history[-1].line(trainer.epochs))
         if after_epoch and processes.first:
@@ -138,6 +131,17 @@ def train(
         if file and processes.first:
             trainer.save(file, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def _train_epoch(trainer: Trainer, epoch: int, test: Samples) -> EpochRecord:
+    """Train an epoch, and evaluate the network after it."""
+    started = time.perf_counter()
+    loss, rate = trainer.epoch(epoch)
+    network = fixed_network(trainer.model.eval())
+    clean, certified = evaluate(network, test)
+    error = largest_error(network_rows(network), GNP)
+    seconds = time.perf_counter() - started
+    return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds)
 
 
 def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> TrainingOptions:
