@@ -2,8 +2,7 @@
 
 A file is somebody else's. Reading one takes time and memory in proportion to its size, so whatever
 it names alone (a side, a count) has a limit here, and shapes are compared with the numbers that are
-there before anything is made. The checker has the same limits, and is more than this a program of
-its own.
+there before anything is made. The checker has the same limits in a program of its own.
 """
 
 import json
