@@ -52,6 +52,28 @@ for network in (build_model("ugnn", (1, 4, 4), 3, conv="skew").eval(), frozen):
 """
 
 
+BATCHES = """
+import torch
+from unitmargin.models import build_model, freeze
+
+for shape in ((1, 4, 4), (1, 16, 16), (2, 8, 24)):
+    deployed = freeze(build_model("ugnn", shape, 3, hidden=(6,))).deployed()
+    x = torch.rand(5, *shape, dtype=torch.float64)
+    batch = {0: torch.export.Dim("batch", min=1)}
+    graph = torch.export.export(deployed, (x,), dynamic_shapes=(batch,)).module()
+    for count in (1, 2, 7):
+        y = torch.rand(count, *shape, dtype=torch.float64)
+        assert torch.equal(graph(y), deployed(y))
+    print("any batch")
+"""
+
+
+def test_deployed_networks_are_exported_for_any_batch() -> None:
+    """Maps that are transformed by a matrix, and larger ones by FFT."""
+    done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:-1] == ["any batch"] * 3, done.stderr
+
+
 def test_models_in_training_and_frozen_ones_are_exported() -> None:
     """In a process that has evaluated nothing before: what is drawn is drawn at construction."""
     done = subprocess.run([sys.executable, "-c", EXPORTS], capture_output=True, text=True)

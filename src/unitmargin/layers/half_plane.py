@@ -53,11 +53,16 @@ def _wide(x: Tensor) -> Tensor:
 
 def _half_plane(x: Tensor) -> Tensor:
     """``rfft2``, also of no maps at all, which MKL refuses."""
-    if len(x) == 0:
+    if _is_empty(x):
         wide = x.to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
         return wide[..., : x.shape[-1] // 2 + 1]
     half_plane: Tensor = torch.fft.rfft2(x, norm="ortho")
     return half_plane
+
+
+def _is_empty(maps: Tensor) -> bool:
+    """Whether there are no maps; a graph is one for every batch but that one, and does not ask."""
+    return not torch.compiler.is_compiling() and len(maps) == 0
 
 
 class _Analyse(torch.autograd.Function):
@@ -103,7 +108,7 @@ class _Synthesise(torch.autograd.Function):
         alone = torch.complex(real, torch.zeros_like(real))
         half_plane = torch.cat((alone, complex_pairs, conjugates)).index_select(0, source)
         half_plane = half_plane.permute(1, 2, 0).reshape(batch, channels, height, width // 2 + 1)
-        if batch == 0:
+        if _is_empty(half_plane):
             return real.new_empty(0, channels, height, width)
         output: Tensor = torch.fft.irfft2(half_plane, s=(height, width), norm="ortho")
         return output
