@@ -8,28 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from wrong_inputs import RECIPE
 
 from unitmargin import cli
 from unitmargin.frozen import load, save
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import read_recipe
-
-RECIPE = """
-name = "tiny"
-verify_samples = 20
-
-[data]
-name = "digits"
-limit = 60
-
-[model]
-name = "dense_ugnn"
-hidden = [16]
-
-[training]
-epochs = 1
-batch_size = 32
-"""
 
 
 @pytest.fixture

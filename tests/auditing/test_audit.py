@@ -172,9 +172,9 @@ def test_inputs_of_any_type_are_rounded_to_that_of_the_network(kind: Any) -> Non
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (torch.rand(0, 4), r"with a sample at least, got \(0, 4\); leave it out"),
-        (torch.rand(4), r"x must have shape \(batch, 4\) .*got \(4,\)"),
-        (torch.rand(2, 3), r"x must have shape \(batch, 4\) .*got \(2, 3\)"),
+        (torch.rand(0, 4), "must hold a sample at least, got none; leave it out"),
+        (torch.rand(4), r"x must have shape \(batch, 4\), got \(4,\); add the batch axis"),
+        (torch.rand(2, 3), r"x must have shape \(batch, 4\), got \(2, 3\); resize it"),
         (torch.ones(2, 4).long(), "x must be floating point .*int64"),
         (torch.full((2, 4), torch.nan), "x must be finite, got NaN"),
     ],

@@ -229,8 +229,11 @@ def test_a_layer_with_its_own_forward_and_freeze_is_a_layer(layer: type[Halved])
 
 def test_a_model_compiled_in_place_is_the_same_model() -> None:
     model = dense()
+    before = freeze(model)
     model.compile()
     require_faithful(model)
+    x = torch.randn(5, 6)
+    assert torch.equal(freeze(model)(x), before(x))
 
 
 def test_a_layer_that_stands_at_two_places_is_deployed_at_both() -> None:

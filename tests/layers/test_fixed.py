@@ -190,7 +190,7 @@ def test_a_layer_of_maps_takes_maps_alone(layer: FixedLayer) -> None:
 @pytest.mark.parametrize("kind", [PixelUnshuffle, MaxPool, ScaledAveragePool])
 def test_the_side_of_a_window_is_a_count(kind: type[FixedLayer]) -> None:
     for size in (0, -1):
-        with pytest.raises(ValueError, match="whole number of at least 1, got"):
+        with pytest.raises(ValueError, match="must be >= 1, got"):
             kind(size)
 
 

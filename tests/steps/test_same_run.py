@@ -21,6 +21,7 @@ from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import verify_run
+from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import EpochRecord, train
 
@@ -62,19 +63,20 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "run")
 
 
-def interrupt(recipe: Recipe, folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train, and be interrupted behind the second epoch."""
+def interrupt(
+    recipe: Recipe, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, epoch: int = 3
+) -> None:
+    """Train, and be interrupted in an epoch."""
 
     def stop(file: Path, history: list[EpochRecord]) -> None:
-        if len(history) == 3:
+        if len(history) == epoch:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("unitmargin.steps.train.write_history", stop)
         with pytest.raises(KeyboardInterrupt):
             train_run(recipe, folder)
-    assert folder.checkpoint_file.is_file()
-    assert not folder.weights_file.is_file()
+    assert len(read_checkpoint(folder.checkpoint_file).history) == epoch - 1
 
 
 def contents(folder: RunFolder) -> dict[str, bytes]:
@@ -302,15 +304,7 @@ def test_an_interrupted_extension_goes_on(
 ) -> None:
     short, long = (recipe_of(data, schedule="constant", epochs=n) for n in (2, 5))
     train_run(short, folder)
-
-    def stop(file: Path, history: list[EpochRecord]) -> None:
-        if len(history) == 4:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("unitmargin.steps.train.write_history", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train_run(long, folder)
+    interrupt(long, folder, monkeypatch, epoch=4)
     with pytest.raises(ValueError, match="was trained with epochs = 2, not 5"):
         freeze_run(folder)
     train_run(long, folder)

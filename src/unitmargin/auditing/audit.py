@@ -7,7 +7,7 @@ from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.foundation.choice import require_kind
-from unitmargin.foundation.numbers import Numbers, as_tensor, require_floating
+from unitmargin.foundation.numbers import Numbers, as_tensor
 from unitmargin.layers.contract import Layer, Network
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
@@ -191,18 +191,12 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
 
 def _inputs(network: Network, x: Numbers) -> Tensor:
     """``x`` in the type of the network; raises unless it is a batch of its inputs."""
-    inputs, weight = as_tensor("x", x), network.head_weight()
-    require_floating("x", inputs, "convert it and scale it to the units of the training")
-    if tuple(inputs.shape[1:]) != network.in_shape or not len(inputs):
+    inputs = as_tensor("x", x)
+    network.require_input(inputs)
+    if not len(inputs):
         raise ValueError(
-            f"x must have shape (batch, {', '.join(map(str, network.in_shape))}) with a sample at "
-            f"least, got {tuple(inputs.shape)}; leave it out to audit the layers alone"
-        )
-    if inputs.device != weight.device:
-        raise ValueError(
-            f"x must be on {weight.device}, where the network is, got {inputs.device}; move one of "
-            "them"
+            "x must hold a sample at least, got none; leave it out to audit the layers"
         )
     if not bool(inputs.isfinite().all()):
         raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
-    return inputs.to(weight.dtype)
+    return inputs.to(network.head_weight().dtype)

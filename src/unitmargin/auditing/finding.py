@@ -36,6 +36,11 @@ class Finding(Options):
     detail: str = ""
     not_run: str = ""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it was measured and did not hold."""
+        return self.passed is False
+
 
 def at_most(name: str, value: float, bound: float) -> Finding:
     """The finding that a measured value keeps its bound, or exceeds it.

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from unitmargin.certificates.boundary import Labels, Values
 from unitmargin.certificates.inputs import require_inputs
-from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.profiles import find_profile
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, require_bound
 from unitmargin.layers.margin import pair_margins, ranked
@@ -154,7 +153,7 @@ def certify(
         True
     """
     given = require_inputs(frozen, x, domain)
-    chosen = choose("profile", frozen.profile if profile is None else profile, PROFILES)
+    chosen = find_profile(frozen.profile if profile is None else profile)
     proof = frozen.proof(chosen)
     with torch.no_grad():
         logits = proof.evaluate(given)

@@ -100,8 +100,8 @@ def rounding_attack(
 
 def near_boundary(frozen: FrozenNetwork, x: Inputs, backwards: float) -> Inputs:
     """The inputs moved along their margin's gradient to the boundary, less ``backwards``."""
-    label = frozen.in_float64()(x.double()).argmax(1)
-    aim = _aims_at(frozen, x.double(), label, rival=1)
+    wide = frozen.in_float64()
+    aim = _aims_at(wide, x.double(), wide(x.double()).argmax(1), rival=1)
     length = aim.flatten(1).norm(dim=1).clamp_min(TINY)
     keep = spread_over(1.0 - backwards / length, x)
     return (x.double() + keep * aim).to(x.dtype)
@@ -112,20 +112,19 @@ def _directions(
 ) -> Float[Tensor, "aims batch *shape"]:
     """Unit vectors towards the boundaries of the nearest rivals: by the gradient and by the
     boundary point itself."""
-    aims = []
+    wide, aims = frozen.in_float64(), []
     for rival in range(1, min(RIVALS, frozen.n_classes - 1) + 1):
         for steps in (1, BOUNDARY_STEPS):
-            aim = _aims_at(frozen, x.double(), label.clamp_min(0), rival, steps)
+            aim = _aims_at(wide, x.double(), label.clamp_min(0), rival, steps)
             length = aim.flatten(1).norm(dim=1).clamp_min(TINY)
             aims.append(aim / spread_over(length, x))
     return torch.stack(aims)
 
 
 def _aims_at(
-    frozen: FrozenNetwork, x: Inputs, label: Labels, rival: int, steps: int = BOUNDARY_STEPS
+    wide: FixedNetwork, x: Inputs, label: Labels, rival: int, steps: int = BOUNDARY_STEPS
 ) -> Inputs:
     """Displacement to the boundary of the label and its n-th rival, by Newton steps."""
-    wide = frozen.in_float64()
     other = ranked(wide(x).scatter(1, label[:, None], torch.inf))[:, rival]
     point = x.clone()
     for _ in range(steps):

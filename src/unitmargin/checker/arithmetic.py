@@ -29,7 +29,7 @@ def compounded(share: float, what: str) -> float:
 
 
 def own_length(terms: int) -> int:
-    """Most roundings that one of ``terms`` products meets in :func:`.layers.product`."""
+    """Most roundings that one of ``terms`` products meets in :func:`.step.product`."""
     return min(terms, CHUNK) + -(-terms // CHUNK) - 1
 
 
@@ -42,10 +42,6 @@ class Arithmetic(NamedTuple):
     limit: float
 
 
-OWN = Arithmetic("checker", UNIT, 2.0**-1022, 2.0**900)
-"""The checker's own arithmetic; its sums count their roundings by :func:`own_length`."""
-
-
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -56,9 +52,10 @@ PROFILES = {
 """The profiles, as docs/soundness.md defines them: no file can define another."""
 
 
+OWN = PROFILES["float64"]
+"""The checker's own arithmetic; its sums count their roundings by :func:`own_length`."""
+
+
 def definitions() -> dict[str, dict[str, str]]:
     """The profiles as a model file of this version states them."""
-    return {
-        name: {"dtype": "float64" if profile.unit == UNIT else "float32"}
-        for name, profile in PROFILES.items()
-    }
+    return {name: {"dtype": name} for name in PROFILES}

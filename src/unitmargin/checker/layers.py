@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unitmargin.checker.arithmetic import OWN, UNIT, UP, Arithmetic, gamma, own_length
+from unitmargin.checker.arithmetic import OWN, UP, Arithmetic, gamma, own_length
 from unitmargin.checker.bounds import absolute_norm, norms, spectral_norm
 from unitmargin.checker.exact import EXACT_KINDS
 from unitmargin.checker.fourier import (
@@ -89,7 +89,7 @@ def circular_convolution(
     return Step(
         lambda x: turned(x) + bias[:, None, None],
         norm,
-        rounded(mine, norm, size, UNIT * UP),
+        rounded(mine, norm, size),
         deployed,
         (inside * max(absolute, 1.0), inside * size),
         size,

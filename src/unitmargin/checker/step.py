@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unitmargin.checker.arithmetic import CHUNK, Arithmetic
+from unitmargin.checker.arithmetic import CHUNK, UNIT, UP, Arithmetic
 from unitmargin.checker.reading import Array
 
 Shape = tuple[int, ...]
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
 def sound(step: Step) -> Step:
     """The layer, unless one of its bounds is negative or NaN."""
     bounds = (step.norm, *step.own, *step.deployed, *step.growth, step.shift)
-    if not min(bounds) >= 0.0 or any(bound != bound for bound in bounds):
+    if not all(bound >= 0.0 for bound in bounds):
         raise ValueError(f"bounds that are negative or no numbers: {bounds}")
     return step
 
@@ -77,7 +77,8 @@ def lost(operations: int, norm: float, profile: Arithmetic) -> float:
     return 8.0 * operations * (1.0 + norm) * profile.smallest
 
 
-def rounded(error: Error, norm: float, bias: float, unit: float) -> Error:
-    """The same with one more rounding of each output: unit (S N + b + e)."""
+def rounded(error: Error, norm: float, bias: float) -> Error:
+    """The checker's own, with one more rounding of each output: u (S N + b + e)."""
     slope, constant, _ = error
+    unit = UNIT * UP
     return Error(slope + unit * (norm + slope), constant + unit * (bias + constant))

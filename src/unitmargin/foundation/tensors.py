@@ -43,6 +43,19 @@ def _refusal(error: SafetensorError, file: Path) -> OSError:
     return OSError(int(code[1]), os.strerror(int(code[1])), str(file))
 
 
+def read_header(path: Path) -> dict[str, str]:
+    """The header of a safetensors file, without its tensors.
+
+    Raises:
+        ValueError: a damaged file.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or truncated ({error})") from None
+
+
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and header of a safetensors file.
 

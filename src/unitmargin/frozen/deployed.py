@@ -11,14 +11,13 @@ from torch import Tensor
 
 from unitmargin.foundation.choice import choose, require_choice, require_kind
 from unitmargin.foundation.numbers import (
-    require_floating,
     require_interval,
     require_shape,
     shown,
 )
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
-from unitmargin.frozen.profiles import PROFILES, Profile
+from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
 from unitmargin.frozen.proof import Proof, Proofs
 from unitmargin.layers.contract import FixedLayer, Layer, Network
 from unitmargin.layers.faithful import require_faithful
@@ -112,7 +111,7 @@ class FrozenNetwork(Network):
         return self._evaluating().logits(PROFILES[self.profile].hold(normalised))
 
     def forward(
-        self, x: Float[Tensor, "batch *shape"], profile: str | None = None
+        self, x: Float[Tensor, "batch *shape"], profile: Profile | str | None = None
     ) -> Float[Tensor, "batch classes"]:
         """The logits that are certified, in the type of the profile; default: the network's own."""
         if torch.compiler.is_exporting():
@@ -121,25 +120,9 @@ class FrozenNetwork(Network):
                 "proofs of it; export frozen.deployed()"
             )
         self.require_input(x)
-        chosen = choose("profile", profile or self.profile, PROFILES)
+        chosen = find_profile(self.profile if profile is None else profile)
         output: Tensor = self._evaluating(chosen)(chosen.hold(x))
         return output
-
-    def require_input(self, x: Tensor) -> None:
-        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
-        network is."""
-        require_floating("x", x, "convert it and scale it to the units the network was trained in")
-        if tuple(x.shape[1:]) != self.in_shape:
-            single = tuple(x.shape) == self.in_shape
-            raise ValueError(
-                f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
-                f"{tuple(x.shape)}; {'add the batch axis: x[None]' if single else 'resize it'}"
-            )
-        if x.device != self.network.device:
-            raise ValueError(
-                f"x must be on {self.network.device}, where the network is, got {x.device}; move "
-                "one of them"
-            )
 
     def require_domain(self, x: Tensor, first: int = 0) -> None:
         """Raise unless all finite entries of ``x`` lie in the domain; ``first`` is the number of
@@ -187,8 +170,7 @@ class FrozenNetwork(Network):
         For whoever evaluates without this package's care (compilers, exports, attacks): a copy,
         which follows no later change. It takes inputs of the profile's type.
         """
-        name = profile.name if isinstance(profile, Profile) else profile or self.profile
-        chosen = choose("profile", name, PROFILES)
+        chosen = find_profile(self.profile if profile is None else profile)
         with torch.inference_mode(False):  # what is copied has to serve gradients too
             return copy.deepcopy(self._evaluating(chosen))
 

@@ -78,8 +78,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
 
     The header holds the layers' configurations, the input shape and domain, the class names, the
     facts recorded at freezing, the network's profile, the definitions of all profiles, as JSON, and
-    the hash of it all. See
-    :func:`load`.
+    the hash of it all. See :func:`load`.
 
     Raises:
         TypeError: a model that is not frozen, or evaluates something else than what is written; no

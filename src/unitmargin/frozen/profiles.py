@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.foundation.choice import choose
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
 
@@ -79,6 +80,15 @@ PROFILES = {
         Profile("float32", torch.float32),
     )
 }
+
+
+def find_profile(profile: Profile | str) -> Profile:
+    """The profile of that name, or one as it is.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    return profile if isinstance(profile, Profile) else choose("profile", profile, PROFILES)
 
 
 def require_environment(profile: Profile, device: torch.device) -> None:

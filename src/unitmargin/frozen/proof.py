@@ -1,6 +1,5 @@
 """The proof of a network: what is derived from its stored weights, for as long as they stay."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ from torch import Tensor
 from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile, require_environment
-from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
-from unitmargin.layers.arithmetic import FLOAT64, UP, gamma, norm_bounds, sum_up
+from unitmargin.frozen.rounding import RoundingBounds, propagate, rounding_bounds
+from unitmargin.layers.arithmetic import UP, gamma, norm_bounds, sum_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import FixedLayer
 
@@ -21,18 +20,17 @@ class Proof(NamedTuple):
     """A network's evaluation under a profile, and its proved bounds."""
 
     evaluate: Callable[[Tensor], Tensor]
-    normalisation: FixedLayer | None
+    normalise: Callable[[Tensor], Tensor] | None
     bounds: RoundingBounds
 
     def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
         """Upper bounds of the norms of the exact normalised inputs, in float64; infinite where an
         input is not finite."""
         wide = x.detach().double()
-        first = self.normalisation
-        if first is None:
+        if self.normalise is None:
             return norm_bounds(wide.flatten(1))
-        norms = norm_bounds(copy.deepcopy(first).double()(wide).flatten(1))
-        lost = FLOAT64.underflow(1, ENTRIES).constant * (1.0 + self.bounds.input_scale)
+        norms = norm_bounds(self.normalise(wide).flatten(1))
+        lost = PROFILES["float64"].underflow(1, ENTRIES).constant * (1.0 + self.bounds.input_scale)
         return (norms * (1.0 + gamma(2)) + lost) * UP
 
 
@@ -86,16 +84,16 @@ class Proofs:
                 self.constants = [layer.constants() for layer in layers]
                 self.at_zero = self._norms_at_zero()
             bounds = rounding_bounds(network, self.constants, profile, self.at_zero)
-            self.proofs[profile.name] = Proof(
-                lambda x: network(profile.hold(x)), self.source.normalisation, bounds
-            )
+            wide = self.evaluating(PROFILES["float64"])
+            normalise = None if wide.normalisation is None else lambda x: wide.normalised(x)
+            self.proofs[profile.name] = Proof(lambda x: network(profile.hold(x)), normalise, bounds)
         return self.proofs[profile.name]
 
     def _norms_at_zero(self) -> list[float]:
         """Upper bounds of the norms of the exact activations at a normalised input of zero: of
         those computed in float64, plus their own rounding errors."""
         wide = self.evaluating(PROFILES["float64"])
-        rows = rounding_bounds(wide, self.constants, PROFILES["float64"]).layers
+        rows, _ = propagate(wide.features(), self.constants, PROFILES["float64"])
         z = torch.zeros(1, *wide.in_shape, dtype=torch.float64, device=wide.device)
         norms = []
         for layer, row in zip(wide.features(), rows, strict=False):

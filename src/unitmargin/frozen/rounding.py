@@ -25,7 +25,7 @@ from unitmargin.layers.arithmetic import (
     require_bound,
 )
 from unitmargin.layers.bounds import LayerConstants, LayerRounding
-from unitmargin.layers.contract import FixedLayer, require_hidden
+from unitmargin.layers.contract import FixedLayer
 
 HEAD_ROUNDINGS = 3
 """Roundings of a logit beside those of its dot product: the bias, and the difference of two."""
@@ -118,7 +118,7 @@ def rounding_bounds(
         at_zero: norms of the exact activations after each layer but the head at a normalised
             input of zero, which sharpen the norms (equation (13)); optional.
     """
-    rows, product = _propagate(network.features(), constants, profile, at_zero)
+    rows, product = propagate(network.features(), constants, profile, at_zero)
     norm, error = (rows[-1].output, rows[-1].total) if rows else (Affine(slope=1.0), Affine())
     head = network.head
     distances = pair_distance_bounds(head.weight)
@@ -140,18 +140,16 @@ def rounding_bounds(
     )
 
 
-def _propagate(
+def propagate(
     layers: Sequence[FixedLayer],
     constants: Sequence[LayerConstants],
     profile: Arithmetic,
-    at_zero: Sequence[float],
+    at_zero: Sequence[float] = (),
 ) -> tuple[list[LayerRounding], float]:
-    """All layers but the head, and the product of their norms."""
+    """All layers but the head, and the product of their norms; see :func:`rounding_bounds`."""
     norm, total, product, reach = Affine(slope=1.0), Affine(), 1.0, 1.0
     rows: list[LayerRounding] = []
     for index, (layer, own) in enumerate(zip(layers, constants, strict=False)):
-        if index:
-            require_hidden(layer)
         row = layer.bound_rounding(own, norm, profile)
         product = product_up(product, own.norm)
         reach = reach if layer.normalises else product_up(reach, own.norm)

@@ -22,7 +22,7 @@ SMALLEST_NORMAL = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
 """An operation below it is wrong by at most this much, whether it underflows or is flushed."""
 
 LARGEST_SAFE = {torch.float64: 2.0**900, torch.float32: 2.0**100}
-"""Bounds of intermediate numbers above it claim nothing; overflow is 2^26 and more away, which
+"""Bounds of intermediate numbers above it claim nothing; overflow is 2^28 and more away, which
 leaves room for the factors 1 + gamma <= 2 of computed numbers."""
 
 
@@ -143,7 +143,3 @@ class Arithmetic:
         many products: two losses a product, which later roundings at most double, and some more."""
         smallest = SMALLEST_NORMAL[self.dtype]
         return Affine(4.0 * (operations + 4) * smallest * math.sqrt(outputs))
-
-
-FLOAT64 = Arithmetic("float64", torch.float64)
-"""Float64 with sums in any order."""

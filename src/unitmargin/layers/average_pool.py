@@ -5,9 +5,10 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma
 from unitmargin.layers.bounds import ENTRIES, LayerConstants
-from unitmargin.layers.contract import GNPLayer, require_maps, require_size
+from unitmargin.layers.contract import GNPLayer, require_maps
 
 POOL_ROUNDINGS = 1
 """Roundings of an average beside one for each entry of its window: the division may be a product
@@ -35,7 +36,7 @@ class ScaledAveragePool(GNPLayer):
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
-        self.size = require_size("size", size)
+        self.size = require_whole("size", size, 1, "give the side of a window")
 
     def configuration(self) -> dict[str, Any]:
         return {"size": self.size}

@@ -44,7 +44,7 @@ class LayerRounding:
         kind: the layer's registered name.
         norm: S, its proved Lipschitz bound.
         error: e, the error made in the layer, as a function of the input's norm.
-        output: N, the norm of its computed output.
+        output: N, the norm of its computed output; for the head, of its input.
         largest: bound of any number computed on the way, input and output included.
         total: error of its computed output, earlier layers included; within a branch, earlier
             layers of the branch.

@@ -6,12 +6,14 @@ kind by name.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_floating
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
@@ -196,16 +198,6 @@ def require_maps(x: Tensor) -> None:
         )
 
 
-def require_size(what: str, value: int) -> int:
-    """The value, if it is a whole number of at least 1; true is none."""
-    text = f"{what} must be a whole number of at least 1, got {value!r}; give the side of a window"
-    if type(value) is not int:
-        raise TypeError(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
-
-
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 
@@ -286,6 +278,22 @@ class Network(nn.Module, ABC):
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
         return self.logits(self.normalised(x))
+
+    def require_input(self, x: Tensor) -> None:
+        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
+        network is."""
+        require_floating("x", x, "convert it and scale it to the units the network was trained in")
+        if tuple(x.shape[1:]) != self.in_shape:
+            single = tuple(x.shape) == self.in_shape
+            raise ValueError(
+                f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
+                f"{tuple(x.shape)}; {'add the batch axis: x[None]' if single else 'resize it'}"
+            )
+        device = next(chain(self.parameters(), self.buffers())).device
+        if x.device != device:
+            raise ValueError(
+                f"x must be on {device}, where the network is, got {x.device}; move one of them"
+            )
 
     @property
     def signed_distance(self) -> bool:

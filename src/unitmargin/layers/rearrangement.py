@@ -5,7 +5,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.layers.contract import ExactLayer, require_maps, require_size
+from unitmargin.foundation.numbers import require_whole
+from unitmargin.layers.contract import ExactLayer, require_maps
 
 
 class Flatten(ExactLayer):
@@ -31,7 +32,7 @@ class PixelUnshuffle(ExactLayer):
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
-        self.factor = require_size("factor", factor)
+        self.factor = require_whole("factor", factor, 1, "give the side of a window")
 
     def configuration(self) -> dict[str, Any]:
         return {"factor": self.factor}
@@ -66,7 +67,7 @@ class MaxPool(ExactLayer):
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
-        self.size = require_size("size", size)
+        self.size = require_whole("size", size, 1, "give the side of the map")
 
     def configuration(self) -> dict[str, Any]:
         return {"size": self.size}

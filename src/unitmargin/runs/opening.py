@@ -27,13 +27,13 @@ def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
     channels = dataset.in_shape[0]
     normalize = normalize_from(_inputs(dataset.train), channels, recipe.model.normalization)
     torch.manual_seed(recipe.training.seed)
-    return empty_model(recipe, dataset.in_shape, dataset.n_classes, normalize)
+    return recipe_model(recipe, dataset.in_shape, dataset.n_classes, normalize)
 
 
-def empty_model(
+def recipe_model(
     recipe: Recipe, in_shape: Sequence[int], n_classes: int, normalize: Normalize | None = None
 ) -> Classifier:
-    """The recipe's network, for weights to be put in: those it has mean nothing."""
+    """The recipe's network, its weights drawn from torch's generator as it stands."""
     name, options = recipe.model.name, recipe.model.options
     return build_model(name, in_shape, n_classes, normalize=normalize, **options)
 

@@ -7,9 +7,10 @@ from typing import Literal
 from pydantic import PositiveInt
 
 from unitmargin.data import Dataset
+from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
-from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.foundation.tensors import read_header, read_tensors, write_tensors
 from unitmargin.models import Classifier, describe_network
 from unitmargin.runs.provenance import provenance
 from unitmargin.training.identity import Identity, identify
@@ -51,8 +52,7 @@ def read_origin(file: Path) -> Origin:
     Raises:
         ValueError: a damaged file, or one of another version.
     """
-    _, header = read_tensors(file)
-    content = parse_json(header.get(ORIGIN, "{}"))
+    content = parse_json(read_header(file).get(ORIGIN, "{}"))
     return Origin(**content if isinstance(content, dict) else {})
 
 
@@ -67,5 +67,5 @@ def read_weights(file: Path, model: Classifier) -> None:
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(str(error))
         raise ValueError(f"{file} does not fit the recipe's model: {reason}; train again") from None

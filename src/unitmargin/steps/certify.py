@@ -33,7 +33,7 @@ def certify_samples(
         torch.cat([getattr(part, name) for part in parts])
         for name in ("label", "runner_up", "margin", "radius")
     )
-    stated = profile or frozen.profile
+    stated = frozen.profile if profile is None else profile
     return Certificates(samples.labels, predicted, runner_up, margin, radius, stated)
 
 

@@ -7,7 +7,7 @@ from unitmargin.frozen import save
 from unitmargin.layers.promises import GNP
 from unitmargin.models.freezing import DTYPES, freeze
 from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
-from unitmargin.runs.opening import empty_model
+from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.weights import read_weights
 
 
@@ -27,7 +27,7 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
     classes = origin.identity.data.classes
     if data is not None:
         folder.dataset(data)
-    model = empty_model(recipe, origin.in_shape, len(classes))
+    model = recipe_model(recipe, origin.in_shape, len(classes))
     read_weights(file, model)
     frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}

@@ -212,7 +212,7 @@ def verify_run(
     if rounding:
         found.append(rounding_finding(frozen, inputs))
     findings = Findings(
-        passed=all(row.passed is not False for row in found),
+        passed=not any(row.failed for row in found),
         samples=len(inputs),
         **provenance(),
         model_sha256=sha256,
@@ -245,7 +245,7 @@ def _message(folder: RunFolder, findings: Findings, searches: Sequence[Search]) 
         )
         found = f"found {figures.n} of {figures.right}"
         lines.append(f"verify: {search}: {ratio if figures.n else ''}{found}")
-    failed = [row for row in findings.checks if row.passed is False]
+    failed = [row for row in findings.checks if row.failed]
     lines += [f"verify: FAILED {row.name}: {row.detail}" for row in failed]
     left_out = [row for row in findings.checks if row.not_run]
     for reason in dict.fromkeys(row.not_run for row in left_out):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
@@ -49,7 +50,7 @@ class Checkpoint:
         try:
             self._restore(model, optimizers)
         except (RuntimeError, ValueError, LookupError) as error:
-            reason = " ".join(str(error).split())
+            reason = one_line(str(error))
             raise ValueError(
                 f"{self.path} is of another model ({reason}); delete it to start again"
             ) from None
