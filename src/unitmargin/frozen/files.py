@@ -29,6 +29,7 @@ from unitmargin.frozen.limits import (
     read_table,
     require_layers,
 )
+from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
@@ -54,8 +55,12 @@ bias above it float64 itself resolves logits no finer than 1e-4, so no radius wo
 
 WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
 
+STORED: tuple[type[FixedLayer], ...] = (
+    Dense, CircularConvolution, *MIXINGS.values(), ConvexCombination,
+)  # fmt: skip
+
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    layer.kind: layer for layer in (*WITHOUT_WEIGHT, Dense, CircularConvolution, ConvexCombination)
+    layer.kind: layer for layer in (*WITHOUT_WEIGHT, *STORED)
 } | dict(ACTIVATIONS)
 """The layers that a file may name."""
 

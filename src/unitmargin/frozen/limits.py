@@ -40,6 +40,9 @@ LARGEST_SIDE = 1024
 LARGEST_INPUT = 2**28
 """Numbers of one input, and largest size that a file may name."""
 
+MAY_BE_ZERO = ("absolute", "shift")
+"""Numbers of a configuration that count something of which there may be none."""
+
 
 def parse(text: str) -> Any:
     """The value of a JSON text that every reader reads alike.
@@ -123,6 +126,8 @@ def _count(layers: Any, depth: int) -> int:
         for name, value in layer["configuration"].items():
             if name == "branch":
                 found += _count(value, depth - 1)
+            elif name in MAY_BE_ZERO and type(value) is int and value == 0:
+                continue
             elif not all(map(is_size, value if isinstance(value, list) else [value])):
                 raise ValueError(f"{name} must be a size, got {value}")
             elif name == "map_size" and max(value) > LARGEST_SIDE:

@@ -7,15 +7,26 @@ from collections.abc import Callable
 from functools import partial
 
 from unitmargin.heads.head import Head, OrthonormalHead, RowNormalizedHead
-from unitmargin.heads.upd import BoundedUPD, LbfgsUPD, SimplexUPD, UPDHead
+from unitmargin.heads.upd import BoundedUPD, LbfgsUPD, ManifoldUPD, SimplexUPD, UPDHead
 from unitmargin.orthogonal.bjorck import BjorckLinear
 from unitmargin.orthogonal.cayley import CayleyLinear
 from unitmargin.orthogonal.skew import SkewLinear
 
-__all__ = ["HEADS", "UPD_HEADS", "BoundedUPD", "Head", "LbfgsUPD", "SimplexUPD", "UPDHead", "upd"]
+__all__ = [
+    "HEADS",
+    "UPD_HEADS",
+    "BoundedUPD",
+    "Head",
+    "LbfgsUPD",
+    "ManifoldUPD",
+    "SimplexUPD",
+    "UPDHead",
+    "upd",
+]
 
 UPD_HEADS: dict[str, type[UPDHead]] = {
     "bounded": BoundedUPD,
+    "manifold": ManifoldUPD,
     "simplex": SimplexUPD,
     "lbfgs": LbfgsUPD,
 }

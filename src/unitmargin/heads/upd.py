@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
 from unitmargin.heads.head import Head
+from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.promises import UPD
 from unitmargin.orthogonal.cholesky import cholesky
 from unitmargin.orthogonal.polar import polar, polish
@@ -140,6 +141,35 @@ class SimplexUPD(UPDHead):
         points = simplex(self.raw.shape[0], torch.float64).to(self.raw.device)
         raw = self.raw.double()
         return (points @ polar(points.mT @ raw) + raw.mean(0)).to(self.raw.dtype)
+
+
+class ManifoldUPD(UPDHead):
+    r"""Simplex head whose parameter is its frame: :math:`W = S Q`, Q on the manifold.
+
+    The classifiers are those of :class:`SimplexUPD`, without a decomposition at every step. Needs ``features >= classes - 1``; train it
+    with ``build_optimizers``.
+    Guarantee: pair distances 1 to 1e-5 in float32.
+
+    Example:
+        >>> w = ManifoldUPD(64, 10).weight()
+        >>> bool((torch.nn.functional.pdist(w) - 1).abs().max() < 1e-6)
+        True
+    """
+
+    points: Tensor
+    spare_features = 1
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__(features, classes)
+        frame = nn.init.orthogonal_(torch.empty(classes - 1, features))
+        self.raw = nn.Parameter(frame)
+        self.register_buffer("points", simplex(classes), persistent=False)
+
+    def weight(self) -> Float[Tensor, "c m"]:
+        return self.points @ self.raw
+
+    def manifold_parameters(self) -> ManifoldParameters:
+        return ManifoldParameters(real=[self.raw])
 
 
 class LbfgsUPD(UPDHead):

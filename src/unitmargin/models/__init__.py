@@ -14,18 +14,20 @@ from unitmargin.models.description import describe_network
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
 from unitmargin.models.lip_convnet import LipConvNet
+from unitmargin.models.mixing_ugnn import MixingUGNN
 from unitmargin.models.resnet9 import ConvexResidual, ResNet9
 from unitmargin.models.ugnn import UGNN, DenseUGNN
 
 __all__ = [
     "MODELS", "UGNN", "Classifier", "ConvexResidual", "DearEvaluationWarning", "DenseUGNN",
-    "LargeConvNet", "LipConvNet", "ResNet9", "build_model", "describe_network", "fixed_network",
-    "freeze", "freezing", "ugnn",
+    "LargeConvNet", "LipConvNet", "MixingUGNN", "ResNet9", "build_model", "describe_network",
+    "fixed_network", "freeze", "freezing", "ugnn",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {
     "ugnn": UGNN,
     "dense_ugnn": DenseUGNN,
+    "mixing_ugnn": MixingUGNN,
     "large_convnet": LargeConvNet,
     "kw_large": partial(
         LargeConvNet, conv="cayley_scaled", linear="cayley", head="cayley", strided_kernel=1

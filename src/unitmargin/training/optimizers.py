@@ -17,6 +17,7 @@ def build_optimizers(
     manifold_rate: float,
     sgd_momentum: float | None = None,
     weight_decay: float = 0.0,
+    interval: int = 1,
 ) -> list[torch.optim.Optimizer]:
     """Adam for free parameters, ManifoldDescent for those that ``manifold_parameters()`` names.
 
@@ -65,7 +66,7 @@ def build_optimizers(
     if known:
         groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
         chosen = [group for group in groups if group["params"]]
-        optimizers.append(ManifoldDescent(chosen, lr=manifold_rate))
+        optimizers.append(ManifoldDescent(chosen, lr=manifold_rate, interval=interval))
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["initial_lr"] = group["lr"]

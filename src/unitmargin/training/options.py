@@ -27,7 +27,8 @@ class TrainingOptions(Options):
         momentum: of sgd.
         weight_decay: of adam or sgd, as a multiple of the weight added to its gradient.
         learning_rate: of adam or sgd, at a schedule factor of 1.
-        manifold_rate: step of weights on the manifold, as a share of their norm.
+        manifold_rate: step of weights on the manifold, in radians.
+        interval: the dearest weights on the manifold move at every so many steps, in turns.
         schedule: a name of ``SCHEDULES``, such as halving (the paper: x 0.5 at 1/3 and 2/3).
         loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
@@ -45,7 +46,8 @@ class TrainingOptions(Options):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: NonNegativeFloat = 0.0
     learning_rate: PositiveFloat = 3e-3
-    manifold_rate: PositiveFloat = 1e-2
+    manifold_rate: PositiveFloat = 2e-2
+    interval: PositiveInt = 1
     schedule: Annotated[str, among("schedule", SCHEDULES)] = "linear"
     loss: Annotated[str, among("loss", LOSSES)] = "offset_cross_entropy"
     margin: PositiveFloat = 0.5

@@ -52,3 +52,12 @@ def require_precision(name: str, model: nn.Module) -> None:
             f'precision tf32 needs linear = "manifold", got {rounded[0]}, whose weight is computed '
             "from matrix products in every forward pass; use it, or bfloat16"
         )
+
+
+def product_type(device: torch.device, dtype: torch.dtype) -> torch.dtype:
+    """The type for products that may be short: bfloat16 where it is fast on the device and the
+    numbers are float32, else their own type."""
+    if dtype != torch.float32:
+        return dtype
+    fast = device.type != "cpu" or torch.cpu._is_avx512_bf16_supported()
+    return torch.bfloat16 if fast else dtype

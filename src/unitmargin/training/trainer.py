@@ -44,8 +44,14 @@ class Trainer:
         self.network = processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
         momentum = options.momentum if options.optimizer == "sgd" else None
-        rates = options.learning_rate, options.manifold_rate, momentum, options.weight_decay
-        self.optimizers = build_optimizers(model, *rates)
+        self.optimizers = build_optimizers(
+            model,
+            options.learning_rate,
+            options.manifold_rate,
+            momentum,
+            options.weight_decay,
+            options.interval,
+        )
         self.epoch_steps = options.epoch_steps(len(samples))
         self.steps = options.count_steps(len(samples))
         self.epochs = math.ceil(self.steps / self.epoch_steps)
