@@ -146,8 +146,8 @@ class SimplexUPD(UPDHead):
 class ManifoldUPD(UPDHead):
     r"""Simplex head whose parameter is its frame: :math:`W = S Q`, Q on the manifold.
 
-    The classifiers are those of :class:`SimplexUPD`, without a decomposition at every step. Needs ``features >= classes - 1``; train it
-    with ``build_optimizers``.
+    The classifiers are those of :class:`SimplexUPD`, without a decomposition at every step.
+    Needs ``features >= classes - 1``; train it with ``build_optimizers``.
     Guarantee: pair distances 1 to 1e-5 in float32.
 
     Example:

@@ -8,12 +8,20 @@ from torch import Tensor, nn
 
 from unitmargin.training.precision import product_type
 
-QUINTIC = (3.4445, -4.7750, 2.0315)
-"""Coefficients of x, x^3 and x^5 that drive singular values in (0, 1] to about 1; those of Muon
-(github.com/KellerJordan/Muon)."""
+QUINTICS = (
+    (8.2051, -22.9019, 16.4607),
+    (4.0664, -2.8611, 0.5184),
+    (3.9096, -2.8234, 0.5250),
+)
+"""Coefficients of x, x^3 and x^5 of the odd polynomials that drive singular values to about 1, in
+turn: the first three of the Polar Express (Amsel et al., arXiv 2505.16932), with its safety factor
+of 1.01."""
 
-QUINTIC_STEPS = 5
-"""Singular values of a step end between 0.7 and 1.2 from a condition number of a few hundred."""
+LARGEST_ANGLE = 0.12
+"""Cap on a step, in radians, beyond which its series and one correction lose float32 accuracy."""
+
+LARGE = 32
+"""Rows from which on products are worth to be short."""
 
 DEAR_SHARE = 0.9
 """The dearest stacks that make up this share of the cost of all moves take turns."""
@@ -25,28 +33,29 @@ NO_GRADIENT = 1e-30
 class ManifoldDescent(torch.optim.Optimizer):
     r"""Spectral descent on stacks of matrices with orthonormal rows, real or complex.
 
-    With M the momentum of the gradient (Nesterov's, where a stack moves at every step), D its
-    tangent part and S an approximate polar factor of D,
+    With M the momentum of the gradient (Nesterov's, where a stack moves at every step) and S an
+    approximate polar factor, all of whose singular values are about 1 or 0,
 
-    .. math:: D = \tfrac12 (M - X M^H X), \quad Y = X - \eta S, \quad
-              X' = (I + \tfrac12 R + \tfrac38 R^2)\, Y, \quad R = I - Y Y^H.
+    .. math:: X' = X \exp(-\eta S), \quad S \approx \mathrm{polar}(X^H M - M^H X)
 
-    Every singular value of S is about 1, so all directions move by about ``lr`` radians, whatever
-    the gradient's size; rates transfer between widths and networks. S comes from ``QUINTIC_STEPS``
-    odd quintic iterations in the type of products that the processor is fast in, bfloat16 or
-    float32; where X is not square, S loses its normal part again. X and R are computed in the
-    parameter's own type.
+    where X is square, and :math:`X' = X - \eta S` with the tangent part of an
+    :math:`S \approx \mathrm{polar}(M - X M^H X)` elsewhere; then :math:`Y + \tfrac12 (I - Y Y^H) Y`
+    corrects what rounding left. So all directions turn by about ``lr`` radians, whatever the size
+    of the gradient, and rates transfer between widths and networks. S comes from the polynomials ``QUINTICS`` in the type of products
+    that the processor is fast in, bfloat16 or float32; the exponential is its series of degree 2.
 
     With ``interval`` k the dearest stacks, which make most of the cost, move at every k-th step
-    only, in turns, with rate :math:`\eta \sqrt k`; their momentum takes in every gradient.
+    only, in turns, by :math:`\eta \sqrt k`; their momentum takes in every gradient.
 
     Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
-    Guarantee: ``max |X X^H - I| <= 5e-6`` after every step in float32 for
-    :math:`\eta \sqrt k \le 0.1`, without accumulation, for a start on the manifold: each move
-    measures R anew and leaves :math:`\tfrac5{16} |R|^3`, where :math:`|R| \le 1.5 \eta^2`.
-    Cost: about 20 products with a square matrix of ``rows`` a move; see :meth:`products`.
-    Source: Muon's rule on the tangent space; correction as in POGO (github.com/adrianjav/pogo).
+    Guarantee: ``max |X X^H - I| <= 5e-6`` after every step in float32, at any rate, without
+    accumulation, for a start on the manifold: each move measures its error in float32 and squares
+    it. Angles are capped at ``LARGEST_ANGLE``.
+    Cost: 14 products with a square matrix of ``rows`` a move, one of them in float32; see
+    :meth:`products`.
+    Source: Muon's rule (github.com/KellerJordan/Muon) on the tangent space; correction as in POGO
+    (github.com/adrianjav/pogo).
     """
 
     def __init__(
@@ -101,10 +110,11 @@ class ManifoldDescent(torch.optim.Optimizer):
             counted += costs[index]
         return turns
 
-    def _move(self, parameter: Tensor, aim: Tensor, size: float, paired: bool) -> None:
+    def _move(self, parameter: Tensor, aim: Tensor, angle: float, paired: bool) -> None:
         """One step of one stack on the manifold."""
         x, momentum = _matrices(parameter, paired), _matrices(aim, paired)
-        moved = correct(torch.sub(x, spectral_step(x, momentum), alpha=size))
+        move = turn if x.shape[-2] == x.shape[-1] else slide
+        moved = move(x, momentum, min(angle, LARGEST_ANGLE))
         parameter.copy_(_numbers(moved, paired).view_as(parameter))
 
     def _state(self, parameter: Tensor) -> dict[str, Any]:
@@ -116,9 +126,8 @@ class ManifoldDescent(torch.optim.Optimizer):
 
 
 def _cost(parameter: Tensor) -> float:
-    """Multiplications of one move: a product of the quintic iteration costs rows^2 columns, and so
-    does each of the others."""
-    return float((3 * QUINTIC_STEPS + 5) * parameter.numel() * parameter.shape[-2])
+    """Multiplications of one move: three products for each polynomial, and five others."""
+    return float((3 * len(QUINTICS) + 5) * parameter.numel() * parameter.shape[-2])
 
 
 def _matrices(numbers: Tensor, paired: bool) -> Tensor:
@@ -139,32 +148,46 @@ def _numbers(matrices: Tensor, paired: bool) -> Tensor:
     return torch.stack((real, imaginary), dim=1)
 
 
-def spectral_step(x: Tensor, momentum: Tensor) -> Tensor:
-    """The tangent direction at X along the momentum, its singular values about 1 or 0."""
-    short = product_type(x.device, x.dtype)
+def turn(x: Tensor, momentum: Tensor, angle: float) -> Tensor:
+    """Square matrices turned by about ``angle`` against the momentum."""
+    short = _short(x)
+    brief = x.to(short)
+    skew = brief.mT @ _scaled(momentum).to(short)
+    skew = polar_factor(_scaled(skew - skew.mT))
+    skew = (skew.mT - skew).mul_(0.5 * angle)  # rounding left a symmetric part
+    series = torch.baddbmm(skew, skew, skew, alpha=0.5)
+    return correct(x + (brief @ series).to(x.dtype))
+
+
+def slide(x: Tensor, momentum: Tensor, angle: float) -> Tensor:
+    """Wide matrices moved by about ``angle`` against the momentum."""
+    short = _short(x)
     scaled = _scaled(momentum)
-    if x.shape[-2] == x.shape[-1]:
-        # X skew(X^T M) is tangent by its form, whatever rounding does to the skew matrix.
-        turn = x.to(short).mT @ scaled.to(short)
-        step = x.to(short) @ quintic(_scaled(turn - turn.mT))
-        return step.to(x.dtype)
     tangent = torch.baddbmm(scaled, x @ scaled.mT, x, alpha=-1.0)
-    step = quintic(_scaled(tangent).to(short)).to(x.dtype)
+    step = polar_factor(_scaled(tangent).to(short)).to(x.dtype)
     normal = step @ x.mT
     step -= 0.5 * (normal + normal.mT) @ x
-    return step
+    # Without a series the first error is the square of the angle.
+    return correct(correct(x - angle * step))
+
+
+def _short(matrices: Tensor) -> torch.dtype:
+    """The type of products that may be short: small matrices gain nothing by it."""
+    large = matrices.shape[-2] >= LARGE
+    return product_type(matrices.device, matrices.dtype) if large else matrices.dtype
 
 
 def _scaled(matrices: Tensor) -> Tensor:
     """Each matrix divided by its Frobenius norm."""
-    norms = torch.linalg.matrix_norm(matrices.float(), keepdim=True)
-    return matrices / (norms + NO_GRADIENT).to(matrices.dtype)
+    wide = torch.promote_types(matrices.dtype, torch.float32)
+    norms = torch.linalg.vector_norm(matrices, dim=(-2, -1), keepdim=True, dtype=wide)
+    scaled: Tensor = matrices / (norms + NO_GRADIENT).to(matrices.dtype)
+    return scaled
 
 
-def quintic(matrices: Tensor) -> Tensor:
+def polar_factor(matrices: Tensor) -> Tensor:
     """Singular values of at most 1 driven to about 1, those of 0 kept."""
-    first, third, fifth = QUINTIC
-    for _ in range(QUINTIC_STEPS):
+    for first, third, fifth in QUINTICS:
         gram = matrices @ matrices.mT
         powers = torch.baddbmm(gram, gram, gram, beta=third, alpha=fifth)
         matrices = torch.baddbmm(matrices, powers, matrices, beta=first)
@@ -172,14 +195,12 @@ def quintic(matrices: Tensor) -> Tensor:
 
 
 def correct(matrix: Tensor) -> Tensor:
-    """Back to the manifold, ``Y + (R / 2 + 3 R^2 / 8) Y`` with ``R = I - Y Y^H``: cubes the error.
+    """Back to the manifold, ``Y + R Y / 2`` with ``R = I - Y Y^H``: squares the error.
 
-    The second-order term, thousands of times smaller than Y, is computed in the type that the
-    processor is fast in.
+    R is computed in the type of Y. It is small, so its product may be short.
     """
-    short = product_type(matrix.device, matrix.dtype)
+    short = _short(matrix)
     eye = torch.eye(matrix.shape[-2], dtype=matrix.dtype, device=matrix.device)
     residual = torch.baddbmm(eye, matrix, matrix.mT, alpha=-1.0)
-    first = residual @ matrix
-    second = residual.to(short) @ first.to(short)
-    return matrix.add(first, alpha=0.5).add_(second, alpha=0.375)
+    back = residual.to(short) @ matrix.to(short)
+    return matrix.add(back.to(matrix.dtype), alpha=0.5)
