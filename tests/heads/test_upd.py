@@ -47,9 +47,12 @@ def features_for(classes: int) -> int:
 
 
 def moved(head: UPDHead, deviation: float) -> UPDHead:
-    """The head with every entry of its free matrix moved at random."""
+    """The head with every entry of its free matrix moved at random, or of its frame on the
+    manifold."""
     with torch.no_grad():
         head.raw += deviation * torch.randn_like(head.raw)
+        if head.manifold_parameters().real:
+            head.raw.copy_(polar(head.raw))
     return head
 
 

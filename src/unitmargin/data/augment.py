@@ -12,13 +12,17 @@ MODES = {"zeros": "constant", "reflect": "reflect"}
 
 
 def random_crop_flip(
-    images: Tensor, padding: int, flip: bool, generator: torch.Generator, mode: str = "zeros"
+    images: Tensor,
+    padding: int,
+    flip: bool | Tensor | None,
+    generator: torch.Generator,
+    mode: str = "zeros",
 ) -> Shaped[Tensor, "batch channels height width"]:
     """Every image cropped at random out of its padded self, and half of them mirrored.
 
     Each image is surrounded by ``padding`` pixels on every side, zeros or with mode "reflect" its
-    own pixels mirrored, and cut back to its size at a place drawn evenly; with ``flip`` it is
-    mirrored left to right with probability 1/2.
+    own pixels mirrored, and cut back to its size at a place drawn evenly. With ``flip`` it is
+    mirrored left to right with probability 1/2; a boolean mask, one entry an image, says which are.
 
     Shapes: ``(batch, channels, height, width)`` in and out, any dtype, on any device.
     Guarantee: the result depends on the images and on the state of ``generator`` alone, not on the
@@ -38,9 +42,10 @@ def random_crop_flip(
     batch, channels, height, width = images.shape
     rows = _starts(batch, padding, generator) + torch.arange(height)
     columns = _starts(batch, padding, generator) + torch.arange(width)
-    if flip:
-        mirrored = torch.randint(2, (batch, 1), generator=generator) == 1
-        columns = torch.where(mirrored, columns.flip(1), columns)
+    if flip is True:
+        flip = torch.randint(2, (batch,), generator=generator) == 1
+    if isinstance(flip, Tensor):
+        columns = torch.where(flip[:, None], columns.flip(1), columns)
     flat = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
     flat = flat.reshape(batch, 1, height * width).to(images.device)
     padded = pad(images, (padding,) * 4, pad_mode).flatten(2)

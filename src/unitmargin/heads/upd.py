@@ -156,17 +156,17 @@ class ManifoldUPD(UPDHead):
         True
     """
 
-    points: Tensor
     spare_features = 1
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__(features, classes)
+        self.classes = classes
         frame = nn.init.orthogonal_(torch.empty(classes - 1, features))
         self.raw = nn.Parameter(frame)
-        self.register_buffer("points", simplex(classes), persistent=False)
 
     def weight(self) -> Float[Tensor, "c m"]:
-        return self.points @ self.raw
+        points = simplex(self.classes, torch.float64).to(self.raw.device)
+        return (points @ self.raw.double()).to(self.raw.dtype)
 
     def manifold_parameters(self) -> ManifoldParameters:
         return ManifoldParameters(real=[self.raw])

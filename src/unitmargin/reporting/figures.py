@@ -89,9 +89,9 @@ def loss_curve(history: Sequence[EpochRecord]) -> str:
 
 def accuracy_curve(history: Sequence[EpochRecord], epsilon: str) -> str:
     """Clean accuracy and certified accuracy at ``epsilon`` by epoch."""
-    epochs = [row.epoch for row in history]
-    clean = [row.clean_accuracy for row in history]
-    certified = [row.certified_accuracy for row in history]
+    epochs = [row.epoch for row in history if row.clean_accuracy is not None]
+    clean = [row.clean_accuracy for row in history if row.clean_accuracy is not None]
+    certified = [row.certified_accuracy for row in history if row.certified_accuracy is not None]
     figure, (axes,) = canvas()
     curves = (("clean", clean, MUTED), (f"certified at {epsilon}", certified, RIGHT))
     for name, values, colour in curves:

@@ -3,13 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import FiniteFloat, PositiveInt
+from pydantic import BeforeValidator, FiniteFloat, PositiveInt
 
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.training.train import EpochRecord
 
-KINDS = {field.name: FiniteFloat for field in fields(EpochRecord)} | {"epoch": PositiveInt}
+EVALUATED = ("clean_accuracy", "certified_accuracy", "orthogonality_error")
+
+Measured = Annotated[FiniteFloat | None, BeforeValidator(lambda cell: cell or None)]
+"""A number, or an empty cell for an epoch that was not evaluated."""
+
+KINDS: dict[str, Any] = (
+    {field.name: FiniteFloat for field in fields(EpochRecord)}
+    | dict.fromkeys(EVALUATED, Measured)
+    | {"epoch": PositiveInt}
+)
 
 
 def write_history(file: Path, history: Sequence[EpochRecord]) -> None:

@@ -36,6 +36,8 @@ class TrainingOptions(Options):
         crop, padding: random crop after padding by this many pixels, zeros or reflect.
         flip: random horizontal flip.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
+        evaluate_every: the network is evaluated on the test samples after every so many epochs,
+            and after the last.
         seed: of weights, order and augmentation.
     """
 
@@ -57,6 +59,7 @@ class TrainingOptions(Options):
     padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
     precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
+    evaluate_every: PositiveInt = 1
     seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
 
     def epoch_steps(self, samples: int) -> int:

@@ -33,22 +33,25 @@ Data = Samples | tuple[Numbers, Numbers]
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of history.csv; accuracies are shares of the test samples."""
+    """One line of history.csv; accuracies are shares of the test samples, None where an epoch was
+    not evaluated."""
 
     epoch: int
     loss: float
-    clean_accuracy: float
-    certified_accuracy: float
-    orthogonality_error: float
+    clean_accuracy: float | None
+    certified_accuracy: float | None
+    orthogonality_error: float | None
     learning_rate: float
     seconds: float
 
     def line(self, epochs: int) -> str:
-        return (
-            f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  clean {self.clean_accuracy:.4f}  "
-            f"certified@36/255 {self.certified_accuracy:.4f}  "
-            f"|WW'-I| {self.orthogonality_error:.1e}  {self.seconds:.1f} s"
+        evaluated = (
+            ""
+            if self.clean_accuracy is None
+            else f"clean {self.clean_accuracy:.4f}  certified@36/255 {self.certified_accuracy:.4f}  "
+            f"|WW'-I| {self.orthogonality_error:.1e}  "
         )
+        return f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  {evaluated}{self.seconds:.1f} s"
 
 
 @dataclass(frozen=True)
@@ -134,12 +137,14 @@ def train(
 
 
 def _train_epoch(trainer: Trainer, epoch: int, test: Samples) -> EpochRecord:
-    """Train an epoch, and evaluate the network after it."""
+    """Train an epoch, and evaluate the network after it if its turn has come."""
     started = time.perf_counter()
     loss, rate = trainer.epoch(epoch)
-    network = fixed_network(trainer.model.eval())
-    clean, certified = evaluate(network, test)
-    error = largest_error(network_rows(network), GNP)
+    clean = certified = error = None
+    if trainer.evaluates(epoch):
+        network = fixed_network(trainer.model.eval())
+        clean, certified = evaluate(network, test)
+        error = largest_error(network_rows(network), GNP)
     seconds = time.perf_counter() - started
     return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds)
 

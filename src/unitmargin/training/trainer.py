@@ -56,13 +56,15 @@ class Trainer:
         self.steps = options.count_steps(len(samples))
         self.epochs = math.ceil(self.steps / self.epoch_steps)
         require_precision(options.precision, model)
+        self.mirrored = self._mirrored(0)
 
     def epoch(self, epoch: int) -> tuple[float, float]:
         """One pass over the samples; mean loss and last learning rate.
 
         Order and augmentation depend on seed and epoch alone, which makes resuming exact.
         """
-        generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + epoch)
+        generator = self._generator(epoch)
+        self.mirrored = self._mirrored(epoch)
         order = torch.randperm(len(self.samples), generator=generator)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         first = epoch * self.epoch_steps
@@ -87,12 +89,34 @@ class Trainer:
             )
         return mean, self.optimizers[0].param_groups[0]["lr"]
 
+    def evaluates(self, epoch: int) -> bool:
+        """Whether the network is evaluated after this epoch."""
+        return (epoch + 1) % self.options.evaluate_every == 0 or epoch + 1 == self.epochs
+
+    def _generator(self, epoch: int) -> torch.Generator:
+        return torch.Generator().manual_seed(self.options.seed * 1_000_003 + epoch)
+
+    def _mirrored(self, epoch: int) -> Tensor | None:
+        """The samples that are mirrored in an epoch: a random half, and the other half in the next
+        one, so that two epochs show every image both ways."""
+        if not self.options.flip:
+            return None
+        half = torch.rand(len(self.samples), generator=self._generator(-1)) < 0.5
+        return half ^ (epoch % 2 == 1)
+
+    def _augmented(self, inputs: Tensor, index: Tensor, generator: torch.Generator) -> Tensor:
+        options = self.options
+        mirrored = None if self.mirrored is None else self.mirrored[index.cpu()]
+        if options.crop or mirrored is not None:
+            how = options.crop, mirrored, generator, options.padding
+            inputs = random_crop_flip(inputs, *how)
+        return inputs
+
     def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
         options = self.options
-        inputs, labels = self.samples.batch(index)
-        if options.crop or options.flip:
-            how = options.crop, options.flip, generator, options.padding
-            inputs = random_crop_flip(inputs, *how)
+        inputs, labels = self.samples.batch(
+            index, lambda chosen: self._augmented(chosen, index, generator)
+        )
         own = self.processes.share(torch.arange(len(index), device=self.device))
         with training_precision(options.precision, self.device):
             loss = self.loss(self.network(inputs[own]), labels[own])
