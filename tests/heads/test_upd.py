@@ -242,7 +242,7 @@ def test_bounded_rows_have_norm_one_over_root_two() -> None:
 
 @pytest.mark.parametrize("name", UPD_HEADS)
 def test_freezing_centres_the_rows_and_keeps_all_margins(name: str) -> None:
-    head = moved(UPD_HEADS[name](12, 5), 0.05).double()
+    head = moved(UPD_HEADS[name](12, 5).double(), 0.05)
     with torch.no_grad():
         head.bias += torch.randn(5)
     frozen = head.freeze()
