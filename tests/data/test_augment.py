@@ -98,3 +98,11 @@ def test_reflected_borders_hold_the_image_mirrored() -> None:
 def test_an_unknown_padding_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match="padding must be one of zeros, reflect, got 'wrap'"):
         random_crop_flip(torch.zeros(1, 1, 4, 4), 1, False, torch.Generator(), "wrap")
+
+
+def test_a_mask_says_which_images_are_mirrored() -> None:
+    images = torch.arange(12.0).reshape(3, 1, 2, 2)
+    mask = torch.tensor([True, False, True])
+    result = random_crop_flip(images, 0, mask, torch.Generator())
+    assert torch.equal(result[mask], images[mask].flip(3))
+    assert torch.equal(result[1], images[1])

@@ -20,6 +20,12 @@ def folder(tmp_path: Path) -> RunFolder:
     return run
 
 
+def test_epochs_that_were_not_evaluated_return(folder: RunFolder) -> None:
+    bare = EpochRecord(1, 0.5, None, None, None, 3e-3, 0.25)
+    write_history(folder.history_file, (bare,))
+    assert folder.history() == (bare,)
+
+
 def test_records_return(folder: RunFolder) -> None:
     assert folder.history() == HISTORY
     assert folder.history_file.read_text().splitlines()[0] == (

@@ -24,6 +24,7 @@ from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
 from unitmargin.training.losses import LOSSES
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.processes import Processes
 from unitmargin.training.train import EpochRecord, TrainResult, evaluate, train
 from unitmargin.training.trainer import Trainer
 
@@ -206,6 +207,33 @@ def test_it_prints_one_line_an_epoch_unless_quiet(capsys: pytest.CaptureFixture[
     train(dense(), data, data, epochs=1, batch_size=16, quiet=True)
     captured = capsys.readouterr()
     assert captured.out + captured.err == ""
+
+
+def test_an_epoch_is_evaluated_where_its_turn_has_come_and_at_the_end() -> None:
+    history = run("dense_ugnn", epochs=5, evaluate_every=2).history
+    evaluated = [row.epoch for row in history if row.clean_accuracy is not None]
+    assert evaluated == [2, 4, 5]
+    bare = history[0]
+    assert (bare.certified_accuracy, bare.orthogonality_error) == (None, None)
+    assert "clean" not in bare.line(5)
+    assert "loss" in bare.line(5)
+    every = run("dense_ugnn", epochs=5).history
+    assert [row.loss for row in every] == [row.loss for row in history]
+
+
+def test_two_epochs_show_each_image_both_ways() -> None:
+    inputs, labels = DATA["ugnn"]
+    options = TrainingOptions(epochs=4, flip=True, batch_size=16)
+    trainer = Trainer(MODELS["ugnn"](), Samples(inputs, labels), options, Processes(), quiet=True)
+    seen = []
+    for epoch in range(3):
+        trainer.mirrored = trainer._mirrored(epoch)
+        seen.append(trainer._augmented(inputs, torch.arange(40), torch.Generator()))
+    assert torch.equal(seen[0], seen[2])
+    mirrored = (seen[0] == inputs.flip(3)).flatten(1).all(1)
+    assert torch.equal(seen[0], torch.where(mirrored[:, None, None, None], inputs.flip(3), inputs))
+    assert torch.equal(seen[1], seen[0].flip(3))
+    assert 8 < int(mirrored.sum()) < 32
 
 
 def test_the_callers_random_numbers_do_not_matter() -> None:

@@ -21,7 +21,7 @@ from unitmargin.models.ugnn import UGNN, DenseUGNN
 __all__ = [
     "MODELS", "UGNN", "Classifier", "ConvexResidual", "DearEvaluationWarning", "DenseUGNN",
     "LargeConvNet", "LipConvNet", "MixingUGNN", "ResNet9", "build_model", "describe_network",
-    "fixed_network", "freeze", "freezing", "ugnn",
+    "fixed_network", "freeze", "freezing", "plans", "ugnn",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {

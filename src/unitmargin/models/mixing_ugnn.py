@@ -5,37 +5,59 @@ from collections.abc import Sequence
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
-from unitmargin.layers.slices import Arrangement, Folds, Groups, Positions, Shifts, Windows
+from unitmargin.layers.slices import Folds
 from unitmargin.models.classifier import Classifier, image_shape
-from unitmargin.orthogonal.mixing import OrthogonalMixing
+from unitmargin.models.plans import arrange, default_plan
+from unitmargin.orthogonal.mixing import ABSOLUTE, OrthogonalMixing
 
 
 class MixingUGNN(Classifier):
+    r"""Unitary-Gradient Neural Network of mixing layers: the fast one, in training and deployed.
+
+    Every layer multiplies slices of its map with orthogonal matrices and takes absolute values of
+    some outputs (:class:`unitmargin.orthogonal.mixing.OrthogonalMixing`); all weights are on the
+    manifold. The ``plan`` names the layers in order:
+
+    - ``fold S``: windows of S x S pixels become pixels of a map S times smaller;
+    - ``window S [SHIFT]``: windows, one matrix for all; ``window 1`` mixes the channels of pixels;
+    - ``shift``: channels of pixels, some of which have moved by one pixel;
+    - ``position``: channels of pixels, a matrix for each;
+    - ``group S``: S channels over all pixels, a matrix for each group.
+
+    Args (the others: :class:`Classifier`):
+        plan: default: folds down to a map of about 4 x 4 with windows between them, then pairs of
+            ``window 1`` and ``group``.
+        absolute: share of the outputs of a slice that get absolute values.
+
+    Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is
+    differentiable, relative to the normalised input.
+    Cost: n multiplications an entry of a map for a layer of slices of n entries.
+
+    Raises:
+        ValueError: a plan that does not fit the input.
+
+    Example:
+        >>> import torch
+        >>> MixingUGNN((1, 8, 8), 10, plan=["fold 2", "group 4"])(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+
     def __init__(
         self,
         in_shape: Sequence[int],
         n_classes: int,
         head: str = "manifold",
-        fold: int = 4,
-        windows: int = 4,
-        shifts: int = 2,
-        pairs: int = 4,
-        group: int = 16,
+        plan: Sequence[str] | None = None,
+        absolute: float = ABSOLUTE,
         normalize: Normalize | None = None,
     ) -> None:
-        channels, height, width = image_shape(in_shape, 2 * fold)
-        arranged: list[Arrangement] = [Folds((height, width), fold)]
-        height, width, channels = height // fold, width // fold, channels * fold**2
-        arranged += [Windows((height, width), 2, 1) for _ in range(windows)]
-        arranged.append(Folds((height, width), 2, 1))
-        half = height // 2, width // 2
-        arranged += [Shifts(half) for _ in range(shifts)]
-        for _ in range(pairs):
-            arranged += [Positions(half), Groups(half, group)]
+        shape = image_shape(in_shape)
+        channels, height, width = shape
         layers: list[Layer] = []
-        channels = in_shape[0]
-        for one in arranged:
-            layers.append(OrthogonalMixing(one, channels))
-            channels = channels * one.size**2 if isinstance(one, Folds) else channels
-        layers.append(Flatten())
-        super().__init__(in_shape, n_classes, layers, channels * half[0] * half[1], head, normalize)
+        for arrangement in arrange(default_plan(shape) if plan is None else plan, shape):
+            _, side = arrangement.stack(channels)
+            layers.append(OrthogonalMixing(arrangement, channels, round(absolute * side)))
+            if isinstance(arrangement, Folds):
+                channels *= arrangement.size**2
+        flat = shape[0] * height * width
+        super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

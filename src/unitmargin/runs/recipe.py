@@ -2,7 +2,7 @@
 
 import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from unitmargin.layers.activations import require_activation
 from unitmargin.layers.normalize import NORMALIZATIONS
 from unitmargin.models import MODELS
 from unitmargin.models.freezing import DTYPES
+from unitmargin.models.plans import read_plan
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 from unitmargin.training.options import TrainingOptions
 
@@ -32,11 +33,17 @@ def _require_folder_name(name: str) -> str:
     return name
 
 
+def _require_plan(plan: Sequence[str] | None) -> Sequence[str] | None:
+    read_plan(plan or ())
+    return plan
+
+
 NAMES = {
     "activation": AfterValidator(require_activation),
     "conv": among("conv", ORTHOGONAL_CONVS),
     "linear": among("linear", ORTHOGONAL_LINEARS),
     "head": among("head", HEADS),
+    "plan": AfterValidator(_require_plan),
 }
 """What the options of a model that name something may be."""
 

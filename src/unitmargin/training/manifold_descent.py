@@ -38,11 +38,12 @@ class ManifoldDescent(torch.optim.Optimizer):
 
     .. math:: X' = X \exp(-\eta S), \quad S \approx \mathrm{polar}(X^H M - M^H X)
 
-    where X is square, and :math:`X' = X - \eta S` with the tangent part of an
-    :math:`S \approx \mathrm{polar}(M - X M^H X)` elsewhere; then :math:`Y + \tfrac12 (I - Y Y^H) Y`
-    corrects what rounding left. So all directions turn by about ``lr`` radians, whatever the size
-    of the gradient, and rates transfer between widths and networks. S comes from the polynomials ``QUINTICS`` in the type of products
-    that the processor is fast in, bfloat16 or float32; the exponential is its series of degree 2.
+    where X is square; elsewhere :math:`X' = X - \eta S`, S the tangent part of a
+    :math:`\mathrm{polar}(M - X M^H X)`. Then :math:`Y + \tfrac12 (I - Y Y^H) Y` corrects what
+    rounding left. So all directions turn by about ``lr`` radians, whatever the size of the
+    gradient, and rates transfer between widths and networks. S comes from the polynomials
+    ``QUINTICS`` in the type of products that the processor is fast in, bfloat16 or float32; the
+    exponential is its series of degree 2.
 
     With ``interval`` k the dearest stacks, which make most of the cost, move at every k-th step
     only, in turns, by :math:`\eta \sqrt k`; their momentum takes in every gradient.

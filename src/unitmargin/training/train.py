@@ -45,13 +45,12 @@ class EpochRecord:
     seconds: float
 
     def line(self, epochs: int) -> str:
-        evaluated = (
-            ""
-            if self.clean_accuracy is None
-            else f"clean {self.clean_accuracy:.4f}  certified@36/255 {self.certified_accuracy:.4f}  "
-            f"|WW'-I| {self.orthogonality_error:.1e}  "
-        )
-        return f"epoch {self.epoch}/{epochs}  loss {self.loss:.4f}  {evaluated}{self.seconds:.1f} s"
+        words = [f"epoch {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
+        if self.clean_accuracy is not None:
+            words.append(f"clean {self.clean_accuracy:.4f}")
+            words.append(f"certified@36/255 {self.certified_accuracy:.4f}")
+            words.append(f"|WW'-I| {self.orthogonality_error:.1e}")
+        return "  ".join([*words, f"{self.seconds:.1f} s"])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,50 @@
+"""The network of mixing layers: unit gradients for every map, and what is deployed."""
+
+import pytest
+import torch
+
+from unitmargin.auditing.audit import audit
+from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.models import MixingUGNN, build_model, freeze
+from unitmargin.orthogonal.mixing import OrthogonalMixing
+
+SHAPES = [(3, 32, 32), (1, 8, 8), (3, 7, 5), (2, 1, 9), (16, 1, 1), (1, 28, 28)]
+
+
+@pytest.mark.parametrize("in_shape", SHAPES)
+def test_gradients_have_norm_one_on_every_map(in_shape: tuple[int, int, int]) -> None:
+    classes = 10 if in_shape != (16, 1, 1) else 3
+    model = MixingUGNN(in_shape, classes)
+    assert unit_gradient_error(model, torch.rand(3, *in_shape)) < 1e-5
+    assert model.signed_distance
+
+
+def test_every_word_of_a_plan_is_a_layer() -> None:
+    plan = ["fold 2", "window 2", "shift", "position", "group 4"]
+    model = build_model("mixing_ugnn", (3, 8, 8), 4, plan=plan, absolute=0.5)
+    layers = [layer for layer in model.features if isinstance(layer, OrthogonalMixing)]
+    assert [tuple(layer.raw.shape) for layer in layers] == [
+        (1, 12, 12), (1, 48, 48), (1, 12, 12), (16, 12, 12), (3, 64, 64),
+    ]  # fmt: skip
+    assert [layer.absolute for layer in layers] == [6, 24, 6, 6, 32]
+    assert unit_gradient_error(model, torch.rand(3, 3, 8, 8)) < 1e-5
+
+
+def test_frozen_it_is_the_same_function_and_exact() -> None:
+    model = MixingUGNN((3, 16, 16), 5).eval()
+    for layer in model.features:
+        if isinstance(layer, OrthogonalMixing):
+            torch.nn.init.normal_(layer.bias, std=0.1)
+    frozen = freeze(model)
+    x = torch.rand(4, 3, 16, 16)
+    with torch.no_grad():
+        logits = model(x)
+    margins = logits - logits[:, :1]
+    found = frozen.network(x)
+    torch.testing.assert_close(found - found[:, :1], margins, rtol=0, atol=1e-5)
+    assert audit(frozen.in_float64(), x.double()).orthogonality_error < 1e-7
+
+
+def test_an_input_that_is_no_image_is_refused() -> None:
+    with pytest.raises(ValueError, match="for vectors use the model dense_ugnn"):
+        MixingUGNN((12,), 3)

@@ -1,0 +1,65 @@
+"""Plans of mixing networks: words are read, and maps follow them."""
+
+import pytest
+
+from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
+from unitmargin.models.plans import Word, arrange, default_plan, read_plan, read_word
+
+
+def test_a_plan_is_read_word_by_word() -> None:
+    plan = ["fold 4", "window 2 1", "shift", "position", "group 16", "group"]
+    assert read_plan(plan) == [
+        Word("fold", (4,)),
+        Word("window", (2, 1)),
+        Word("shift", ()),
+        Word("position", ()),
+        Word("group", (16,)),
+        Word("group", ()),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "windows 2", "fold 2 1 0", "shift 1", "group -2", "group x"])
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="plan must be"):
+        read_word(text)
+
+
+def test_maps_shrink_with_folds_and_windows_overlap_by_half() -> None:
+    plan = ["fold 2", "window 4", "window 4 3", "fold 2", "shift", "position", "group 2"]
+    assert arrange(plan, (1, 16, 8)) == [
+        Folds((16, 8), 2, 0),
+        Windows((8, 4), 4, 2),
+        Windows((8, 4), 4, 3),
+        Folds((8, 4), 2, 1),
+        Shifts((4, 2)),
+        Positions((4, 2)),
+        Groups((4, 2), 2),
+    ]
+
+
+def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
+    with pytest.raises(ValueError, match="multiple of 3 on both sides, got 4 x 4"):
+        arrange(["fold 2", "window 3"], (1, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("in_shape", "expected"),
+    [
+        ((3, 32, 32), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 16"] * 4]),
+        ((1, 8, 8), ["fold 2", *["window 1", "group 4"] * 4]),
+        ((3, 7, 5), ["window 1", "group 3"] * 4),
+        ((1, 1, 1), ["window 1", "group 1"] * 4),
+    ],
+)
+def test_the_default_folds_to_a_small_map(
+    in_shape: tuple[int, int, int], expected: list[str]
+) -> None:
+    assert default_plan(in_shape) == expected
+
+
+def test_groups_of_the_default_stay_small_on_large_images() -> None:
+    plan = default_plan((3, 224, 224))
+    assert plan.count("fold 2") == 3
+    last = arrange(plan, (3, 224, 224))[-1]
+    assert isinstance(last, Groups)
+    assert last.pixels * last.size <= 256
