@@ -13,7 +13,7 @@ from torch import Tensor
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import NORMALIZATIONS, Normalize, normalize_from
-from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 
 ROUNDING = 1e-6
 """A few float32 operations on numbers of size 1."""
@@ -32,6 +32,18 @@ def test_pixel_unshuffle_moves_blocks_into_channels(
             for j in range(factor):
                 block = x[0, c, i::factor, j::factor]
                 assert torch.equal(moved[0, c * factor**2 + i * factor + j], block)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_widening_keeps_distances_and_appends_zeros(factor: int) -> None:
+    layer, x = Widen(factor), torch.randn(2, 3, 4, 5, dtype=torch.float64)
+    wide = layer(x)
+    assert wide.shape == (2, 3 * factor, 4, 5)
+    assert torch.equal(wide[:, :3], x)
+    assert not wide[:, 3:].any()
+    matrix = jacobian(layer, x[0])
+    assert torch.equal(matrix.mT @ matrix, torch.eye(60, dtype=torch.float64))
+    assert (layer.gnp, layer.gains()) == (False, (1.0, 1.0))
 
 
 def test_flatten_keeps_the_order() -> None:

@@ -5,6 +5,7 @@ import torch
 
 from unitmargin.auditing.audit import audit
 from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.frozen.profiles import PROFILES
 from unitmargin.models import MixingUGNN, build_model, freeze
 from unitmargin.orthogonal.mixing import OrthogonalMixing
 
@@ -43,6 +44,17 @@ def test_frozen_it_is_the_same_function_and_exact() -> None:
     found = frozen.network(x)
     torch.testing.assert_close(found - found[:, :1], margins, rtol=0, atol=1e-5)
     assert audit(frozen.in_float64(), x.double()).orthogonality_error < 1e-7
+
+
+def test_a_wide_network_is_lipschitz_and_no_signed_distance_classifier() -> None:
+    model = MixingUGNN((1, 8, 8), 4, plan=["fold 2", "widen 3", "window 2", "group 4"])
+    assert not model.signed_distance
+    frozen = freeze(model)
+    x = torch.rand(2, 1, 8, 8)
+    assert float(frozen.proof(PROFILES["float64"]).bounds.lipschitz.max()) == pytest.approx(1.0, abs=1e-6)
+    differences = frozen(x)[:, :, None] - frozen(x)[:, None, :]
+    moved = (differences[0] - differences[1]).abs().max()
+    assert float(moved) <= float((x[0] - x[1]).norm()) * (1 + 1e-6)
 
 
 def test_an_input_that_is_no_image_is_refused() -> None:

@@ -27,6 +27,18 @@ def pixel_unshuffle(_: Arithmetic, factor: int) -> Step:
     return Step(evaluate, shapes=shapes)
 
 
+def widen(_: Arithmetic, factor: int) -> Step:
+    def shapes(shape: Shape) -> list[Shape]:
+        channels, height, width = as_map(shape)
+        return [(channels * factor, height, width)]
+
+    def evaluate(x: Array) -> Array:
+        zeros = np.zeros((len(x), (factor - 1) * x.shape[1], *x.shape[2:]))
+        return np.concatenate((x, zeros), axis=1)
+
+    return Step(evaluate, shapes=shapes)
+
+
 def max_pool(_: Arithmetic, size: int) -> Step:
     def shapes(shape: Shape) -> list[Shape]:
         divided(shape, size)
@@ -66,6 +78,7 @@ def _grouped(shape: Shape, size: int) -> Shape:
 EXACT_KINDS = {
     "flatten": Kind(flatten),
     "pixel_unshuffle": Kind(pixel_unshuffle, ("factor",)),
+    "widen": Kind(widen, ("factor",)),
     "max_pool": Kind(max_pool, ("size",)),
     "abs": Kind(lambda profile: Step(np.abs)),
     "maxmin": Kind(maxmin),

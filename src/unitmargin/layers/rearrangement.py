@@ -1,12 +1,14 @@
-"""Layers that move and compare numbers: flattening, pixels into channels, maxima of windows."""
+"""Layers that move and compare numbers: flattening, pixels into channels, more channels, maxima."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.numbers import require_whole
-from unitmargin.layers.contract import ExactLayer, require_maps
+from unitmargin.layers.contract import ExactLayer, FixedLayer, Gains, require_maps
+from unitmargin.layers.promises import ISOMETRY
 
 
 class Flatten(ExactLayer):
@@ -51,6 +53,38 @@ class PixelUnshuffle(ExactLayer):
             factor = self.factor
             return x.new_empty(batch, channels * factor**2, height // factor, width // factor)
         return nn.functional.pixel_unshuffle(x, self.factor)
+
+
+class Widen(FixedLayer):
+    """Channels of zeros behind those there are, ``factor`` times as many in all: an isometry.
+
+    J^T J = I: distances stay what they are, and so does the Lipschitz constant 1. J J^T is a
+    projection, so a network behind it is 1-Lipschitz and no signed distance classifier.
+
+    Shapes: ``(batch, c, h, w)`` to ``(batch, factor * c, h, w)``.
+
+    Raises:
+        ValueError: no map.
+    """
+
+    kind, promise = "widen", ISOMETRY
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        self.factor = require_whole("factor", factor, 1, "give how many times as many channels")
+
+    def configuration(self) -> dict[str, Any]:
+        return {"factor": self.factor}
+
+    def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc h w"]:
+        require_maps(x)
+        return nn.functional.pad(x, (0, 0, 0, 0, 0, (self.factor - 1) * x.shape[1]))
+
+    def gains(self, inner: Sequence[float] | None = None) -> Gains:
+        return Gains(1.0, 1.0)
+
+    def rounding(self, unit: float) -> float:
+        return 0.0
 
 
 class MaxPool(ExactLayer):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten
+from unitmargin.layers.rearrangement import Flatten, Widen
 from unitmargin.layers.slices import Folds
 from unitmargin.models.classifier import Classifier, image_shape
 from unitmargin.models.plans import arrange, default_plan
@@ -22,7 +22,9 @@ class MixingUGNN(Classifier):
     - ``window S [SHIFT]``: windows, one matrix for all; ``window 1`` mixes the channels of pixels;
     - ``shift``: channels of pixels, some of which have moved by one pixel;
     - ``position``: channels of pixels, a matrix for each;
-    - ``group S``: S channels over all pixels, a matrix for each group.
+    - ``group S``: S channels over all pixels, a matrix for each group;
+    - ``widen K``: channels of zeros, K times as many in all. Such a network is 1-Lipschitz, with
+      unit gradients no more, and its certificates are lower bounds.
 
     Args (the others: :class:`Classifier`):
         plan: default: folds down to a map of about 4 x 4 with windows between them, then pairs of
@@ -54,10 +56,14 @@ class MixingUGNN(Classifier):
         shape = image_shape(in_shape)
         channels, height, width = shape
         layers: list[Layer] = []
+        flat = channels * height * width
         for arrangement in arrange(default_plan(shape) if plan is None else plan, shape):
+            if isinstance(arrangement, Widen):
+                layers.append(arrangement)
+                channels, flat = channels * arrangement.factor, flat * arrangement.factor
+                continue
             _, side = arrangement.stack(channels)
             layers.append(OrthogonalMixing(arrangement, channels, round(absolute * side)))
             if isinstance(arrangement, Folds):
                 channels *= arrangement.size**2
-        flat = shape[0] * height * width
         super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from unitmargin.foundation.choice import choose
+from unitmargin.layers.rearrangement import Widen
 from unitmargin.layers.slices import ARRANGEMENTS, Arrangement, Folds, Groups, Positions, Shifts
 
 SMALL = 4
@@ -26,7 +27,7 @@ class Word(NamedTuple):
     numbers: tuple[int, ...]
 
 
-MOST = {"fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1}
+MOST = {"widen": 1, "fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1}
 """How many numbers may follow a name."""
 
 
@@ -41,9 +42,9 @@ def read_word(text: str) -> Word:
         Word(name='window', numbers=(2,))
     """
     name, *rest = text.split() or [""]
-    choose("layer of a plan", name, ARRANGEMENTS)
+    choose("layer of a plan", name, MOST)
     if len(rest) > MOST[name] or not all(word.isdecimal() for word in rest):
-        kinds = "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE"
+        kinds = "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE, widen FACTOR"
         raise ValueError(f"a plan must be made of {kinds}, got {text!r}; leave out what is more")
     return Word(name, tuple(map(int, rest)))
 
@@ -53,8 +54,8 @@ def read_plan(plan: Sequence[str]) -> list[Word]:
     return [read_word(text) for text in plan]
 
 
-def arrange(plan: Sequence[str], in_shape: tuple[int, int, int]) -> list[Arrangement]:
-    """The arrangements of a plan on the maps that it makes of inputs of that shape.
+def arrange(plan: Sequence[str], in_shape: tuple[int, int, int]) -> list[Arrangement | Widen]:
+    """The arrangements of a plan on the maps that it makes of inputs of that shape, and wideners.
 
     A window's map is rolled by half of its size unless the plan says by how much, so that windows
     in a row overlap.
@@ -63,11 +64,13 @@ def arrange(plan: Sequence[str], in_shape: tuple[int, int, int]) -> list[Arrange
         ValueError: a word that does not fit its map.
     """
     _, height, width = in_shape
-    arranged: list[Arrangement] = []
+    arranged: list[Arrangement | Widen] = []
     for name, numbers in read_plan(plan):
         size = (height, width)
-        one: Arrangement
-        if name in ("fold", "window"):
+        one: Arrangement | Widen
+        if name == "widen":
+            one = Widen(*numbers)
+        elif name in ("fold", "window"):
             side = numbers[0] if numbers else 2
             shift = numbers[1] if len(numbers) > 1 else (side // 2 if arranged else 0)
             one = ARRANGEMENTS[name](size, side, shift)  # type: ignore[call-arg]
