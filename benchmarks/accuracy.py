@@ -1,0 +1,167 @@
+"""Accuracy of recipes at equal core-seconds, on training images that are held out.
+
+    python benchmarks/accuracy.py RECIPE... --data IMAGES [--seconds 60] [--seeds 2]
+        [--set training.temperature=0.3 model.plan='["fold 4", "group 3"]'] [--json-lines FILE]
+
+Each recipe is trained with as many steps as take so many core-seconds, counted by the processor
+time of the steps alone, on all training images but ``HELD_OUT``, and judged on those; test images
+are not touched. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1: core-seconds of
+threads that wait count too.
+"""
+
+import argparse
+import json
+import statistics
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from unitmargin.auditing.audit import largest_error, network_rows
+from unitmargin.data import Dataset, Samples
+from unitmargin.layers.margin import margins
+from unitmargin.layers.promises import GNP
+from unitmargin.models import fixed_network
+from unitmargin.runs.opening import open_dataset, open_model
+from unitmargin.runs.provenance import provenance
+from unitmargin.runs.recipe import Recipe, embedded_recipe, parse_recipe
+from unitmargin.training.processes import Processes
+from unitmargin.training.trainer import Trainer
+
+HELD_OUT = 5_000
+"""Training images for choices: their standard error is 0.7 points."""
+
+SPLIT_SEED = 12345
+
+EPSILONS = (0.0, 36 / 255, 72 / 255, 108 / 255)
+
+BATCH = 1_000
+
+TIMED_STEPS = 32
+"""Steps from which the length of a training is computed, after as many that warm up."""
+
+
+class Row(NamedTuple):
+    """What a training came to: core-seconds, shares right beyond each radius, held out and seen."""
+
+    name: str
+    seed: int
+    steps: int
+    core_seconds: float
+    held_out: list[float]
+    seen: list[float]
+    orthogonality_error: float
+
+
+def split(dataset: Dataset) -> tuple[Samples, Samples]:
+    """Training images without those held out, and those."""
+    generator = torch.Generator().manual_seed(SPLIT_SEED)
+    order = torch.randperm(len(dataset.train), generator=generator)
+    kept, held = order[:-HELD_OUT], order[-HELD_OUT:]
+    return _chosen(dataset.train, kept), _chosen(dataset.train, held)
+
+
+def _chosen(samples: Samples, index: torch.Tensor) -> Samples:
+    return replace(samples, inputs=samples.inputs[index], labels=samples.labels[index])
+
+
+def shares(network: torch.nn.Module, samples: Samples) -> list[float]:
+    """Shares of the samples whose margin is above each radius; a unit-gradient network's radius."""
+    found = []
+    with torch.no_grad():
+        for start in range(0, len(samples), BATCH):
+            inputs, labels = samples.batch(slice(start, start + BATCH))
+            found.append(margins(network(inputs), labels))
+    margin = torch.cat(found)
+    return [float((margin > epsilon).double().mean()) for epsilon in EPSILONS]
+
+
+def steps_within(recipe: Recipe, dataset: Dataset, samples: Samples, seconds: float) -> int:
+    """As many steps as take so many core-seconds."""
+    trial = recipe.changed(training={"steps": 2 * TIMED_STEPS})
+    trainer = Trainer(open_model(trial, dataset), samples, trial.training, Processes(), quiet=True)
+    trainer.steps, started = TIMED_STEPS, time.process_time()
+    trainer.epoch(0)
+    trainer.steps, started = TIMED_STEPS, time.process_time()
+    trainer.epoch(0)
+    return max(1, round(seconds * TIMED_STEPS / (time.process_time() - started)))
+
+
+def train(recipe: Recipe, dataset: Dataset, seconds: float) -> Row:
+    kept, held = split(dataset)
+    steps = steps_within(recipe, dataset, kept, seconds)
+    recipe = recipe.changed(training={"steps": steps})
+    model = open_model(recipe, dataset)
+    trainer = Trainer(model, kept, recipe.training, Processes(), quiet=True)
+    started = time.process_time()
+    for epoch in range(trainer.epochs):
+        trainer.epoch(epoch)
+    core_seconds = time.process_time() - started
+    network = fixed_network(model.eval())
+    seen = _chosen(kept, torch.arange(HELD_OUT))
+    return Row(
+        recipe.name,
+        recipe.training.seed,
+        steps,
+        core_seconds,
+        shares(network, held),
+        shares(network, seen),
+        largest_error(network_rows(network), GNP),
+    )
+
+
+def read(name: str, settings: list[str], data: Path, seed: int) -> Recipe:
+    """A recipe with the settings ``table.key=value`` (TOML), the data and the seed."""
+    table: dict[str, Any] = tomllib.loads(embedded_recipe(name).read_text())
+    for setting in settings:
+        key, value = setting.split("=", 1)
+        section, option = key.split(".", 1)
+        table.setdefault(section, {})[option] = tomllib.loads(f"value = {value}")["value"]
+    table.setdefault("data", {})["path"] = str(data.resolve())
+    table.setdefault("training", {})["seed"] = seed
+    return parse_recipe(table, name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipes", nargs="+")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--set", nargs="*", default=[], dest="settings")
+    parser.add_argument("--json-lines", type=Path)
+    arguments = parser.parse_args()
+    for name in arguments.recipes:
+        rows = []
+        for seed in range(arguments.seeds):
+            recipe = read(name, arguments.settings, arguments.data, seed)
+            rows.append(train(recipe, open_dataset(recipe), arguments.seconds))
+            if arguments.json_lines:
+                line = rows[-1]._asdict() | {"settings": arguments.settings} | provenance()
+                with arguments.json_lines.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+        print(summary(name, rows), flush=True)
+
+
+def summary(name: str, rows: list[Row]) -> str:
+    """Means over the seeds, in percent."""
+
+    def mean(values: list[list[float]]) -> str:
+        return " / ".join(
+            f"{100 * statistics.mean(column):.1f}" for column in zip(*values, strict=True)
+        )
+
+    seconds = statistics.mean(row.core_seconds for row in rows)
+    error = max(row.orthogonality_error for row in rows)
+    return (
+        f"{name}: {seconds:.0f} core-seconds, {rows[0].steps} steps, {len(rows)} seeds: held out "
+        f"{mean([row.held_out for row in rows])}, seen {mean([row.seen for row in rows])}, "
+        f"|WW'-I| {error:.1e}"
+    )
+
+
+if __name__ == "__main__":
+    main()
