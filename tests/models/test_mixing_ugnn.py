@@ -51,7 +51,9 @@ def test_a_wide_network_is_lipschitz_and_no_signed_distance_classifier() -> None
     assert not model.signed_distance
     frozen = freeze(model)
     x = torch.rand(2, 1, 8, 8)
-    assert float(frozen.proof(PROFILES["float64"]).bounds.lipschitz.max()) == pytest.approx(1.0, abs=1e-6)
+    assert float(frozen.proof(PROFILES["float64"]).bounds.lipschitz.max()) == pytest.approx(
+        1.0, abs=1e-6
+    )
     differences = frozen(x)[:, :, None] - frozen(x)[:, None, :]
     moved = (differences[0] - differences[1]).abs().max()
     assert float(moved) <= float((x[0] - x[1]).norm()) * (1 + 1e-6)

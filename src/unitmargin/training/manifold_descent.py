@@ -1,7 +1,7 @@
 """Descent on the orthogonal manifold in steps that are orthogonal themselves."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -75,6 +75,7 @@ class ManifoldDescent(torch.optim.Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         if closure is not None:
             raise ValueError("closure is not supported by ManifoldDescent; call backward first")
+        due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
         for turn, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
             if parameter.grad is None:
                 continue
@@ -84,8 +85,11 @@ class ManifoldDescent(torch.optim.Optimizer):
             if int(state["step"]) % every == (turn or 0):
                 ahead = every == 1
                 aim = parameter.grad.add(momentum, alpha=group["momentum"]) if ahead else momentum
-                self._move(parameter, aim, group["lr"] * every**0.5, group["paired"])
+                move = _Move.of(parameter, group["lr"] * every**0.5, group["paired"])
+                due.setdefault(move, []).append((parameter, aim))
             state["step"] += 1
+        for move, stacks in due.items():
+            move.make(stacks)
 
     def products(self) -> float:
         """Multiplications of one step, on average."""
@@ -111,19 +115,36 @@ class ManifoldDescent(torch.optim.Optimizer):
             counted += costs[index]
         return turns
 
-    def _move(self, parameter: Tensor, aim: Tensor, angle: float, paired: bool) -> None:
-        """One step of one stack on the manifold."""
-        x, momentum = _matrices(parameter, paired), _matrices(aim, paired)
-        move = turn if x.shape[-2] == x.shape[-1] else slide
-        moved = move(x, momentum, min(angle, LARGEST_ANGLE))
-        parameter.copy_(_numbers(moved, paired).view_as(parameter))
-
     def _state(self, parameter: Tensor) -> dict[str, Any]:
         state: dict[str, Any] = self.state[parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32)
             state["momentum"] = torch.zeros_like(parameter)
         return state
+
+
+class _Move(NamedTuple):
+    """What stacks that move together have in common: they are one stack for every product."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    angle: float
+    paired: bool
+
+    @classmethod
+    def of(cls, parameter: Tensor, angle: float, paired: bool) -> "_Move":
+        shape, angle = tuple(parameter.shape[-2:]), min(angle, LARGEST_ANGLE)
+        return cls(shape, parameter.dtype, parameter.device, angle, paired)
+
+    def make(self, stacks: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Move each parameter against its aim."""
+        parts = [_matrices(parameter, self.paired) for parameter, _ in stacks]
+        x = torch.cat(parts)
+        momentum = torch.cat([_matrices(aim, self.paired) for _, aim in stacks])
+        moved = (turn if x.shape[-2] == x.shape[-1] else slide)(x, momentum, self.angle)
+        for (parameter, _), part in zip(stacks, moved.split(list(map(len, parts))), strict=True):
+            parameter.copy_(_numbers(part, self.paired).view_as(parameter))
 
 
 def _cost(parameter: Tensor) -> float:

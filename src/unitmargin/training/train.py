@@ -21,6 +21,7 @@ from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.identity import identify
+from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import join_processes
 from unitmargin.training.trainer import Trainer
@@ -124,14 +125,15 @@ def train(
         identity = identify(model, samples, test, options, classes)
         history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
     test = test.to(place)
-    for epoch in range(len(history), trainer.epochs):
-        history.append(_train_epoch(trainer, epoch, test))
-        if not quiet:
-            tqdm.write(history[-1].line(trainer.epochs))
-        if after_epoch and processes.first:
-            after_epoch(history)
-        if file and processes.first:
-            trainer.save(file, identity, [asdict(record) for record in history])
+    with retained_memory():
+        for epoch in range(len(history), trainer.epochs):
+            history.append(_train_epoch(trainer, epoch, test))
+            if not quiet:
+                tqdm.write(history[-1].line(trainer.epochs))
+            if after_epoch and processes.first:
+                after_epoch(history)
+            if file and processes.first:
+                trainer.save(file, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
 
