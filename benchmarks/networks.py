@@ -9,6 +9,8 @@ from torch import nn
 import unitmargin as um
 from unitmargin.layers.activations import build_activation
 from unitmargin.orthogonal.manifold import ManifoldConv2d
+from unitmargin.runs.opening import recipe_model
+from unitmargin.runs.recipe import embedded_recipe, read_recipe
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.precision import training_precision
 
@@ -43,7 +45,7 @@ def by_adam(model: nn.Module) -> Contender:
 def on_manifold(device: torch.device) -> Contender:
     """Our UGNN with its large weights on the manifold."""
     model = um.UGNN(IN_SHAPE, CLASSES, conv="manifold", linear="manifold").to(device)
-    return Contender(model, build_optimizers(model, 1e-3, 2e-3))
+    return Contender(model, build_optimizers(model, 1e-3, 2e-2, interval=2))
 
 
 def parametrised(device: torch.device) -> Contender:
@@ -62,6 +64,19 @@ def unconstrained(device: torch.device) -> Contender:
     ]
     free = nn.Sequential(*layers, nn.Linear(HIDDEN[-1], CLASSES))
     return by_adam(free.to(device))
+
+
+def mixing(device: torch.device) -> Contender:
+    """The network of mixing layers, as the recipe cifar10-fast trains it."""
+    recipe = read_recipe(embedded_recipe("cifar10-fast"))
+    model, options = recipe_model(recipe, IN_SHAPE, CLASSES).to(device), recipe.training
+    rates = options.learning_rate, options.manifold_rate
+    return Contender(model, build_optimizers(model, *rates, interval=options.interval))
+
+
+def mixing_free(device: torch.device) -> Contender:
+    """The same network with free weights under Adam."""
+    return by_adam(mixing(device).model)
 
 
 def sequential(
@@ -120,6 +135,8 @@ CONTENDERS: dict[str, Callable[[torch.device], Contender]] = {
     "on_manifold": on_manifold,
     "parametrised": parametrised,
     "unconstrained": unconstrained,
+    "mixing": mixing,
+    "mixing_free": mixing_free,
     "twin": twin,
     "orthogonium": orthogonium,
     "torchlip": torchlip,

@@ -23,6 +23,7 @@ from timing import interleaved_medians
 
 from unitmargin.foundation.files import write_json
 from unitmargin.runs.provenance import provenance
+from unitmargin.training.memory import retained_memory
 from unitmargin.training.precision import PRECISIONS
 
 RATIOS = {
@@ -31,6 +32,7 @@ RATIOS = {
     "parametrised_over_twin": ("parametrised", "twin"),
     "on_manifold_over_orthogonium": ("on_manifold", "orthogonium"),
     "on_manifold_over_torchlip": ("on_manifold", "torchlip"),
+    "mixing_over_free": ("mixing", "mixing_free"),
 }
 
 WARM_UP = 2
@@ -157,7 +159,8 @@ def main() -> None:
     if arguments.memory_of:
         report_memory(arguments)
         return
-    times = measure(arguments)
+    with retained_memory():
+        times = measure(arguments)
     memory = {name: peak_memory(name, arguments) for name in ("on_manifold", "twin")}
     content: dict[str, Any] = {
         name: times[ours] / times[theirs]

@@ -10,6 +10,7 @@ from .frozen import load as load
 from .frozen import save as save
 from .models import UGNN as UGNN
 from .models import DenseUGNN as DenseUGNN
+from .models import MixingUGNN as MixingUGNN
 from .models import build_model as build_model
 from .models.freezing import freeze as freeze
 from .solvers import MapResult as MapResult
