@@ -112,6 +112,11 @@ def test_options_change_the_recipe(recipe: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_minutes_become_steps(recipe: Path, tmp_path: Path) -> None:
+    assert status("train", recipe, "--out", "timed", "--minutes", 0.002) == 0
+    assert read_recipe(tmp_path / "timed" / "recipe.toml").training.steps > 0
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

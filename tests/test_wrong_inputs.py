@@ -211,7 +211,7 @@ JSON = [
 ]  # fmt: skip
 
 RECIPES = [
-    row("train none.toml", "no recipe none.toml; pass a file, or one of cifar10-ugnn"),
+    row("train none.toml", "no recipe none.toml; pass a file, or one of cifar10-best"),
     row("train .", "no recipe .; pass a file, or one of"),
     row("run none", "no recipe none; pass a file, or one of"),
     row(TRAIN, "name must be given, got nothing; add it", write("new.toml", "")),
@@ -236,6 +236,8 @@ RECIPES = [
         ("epochs = 1", "epochs = 0", "training.epochs must be greater than 0, got 0"),
         ("epochs", f"seed = {2**64}\nepochs", "training.seed must be less than 4294967296"),
         ("epochs", "seed = -1\nepochs", "training.seed must be greater than or equal to 0"),
+        ("epochs", "interval = 0\nepochs", "training.interval must be greater than 0, got 0"),
+        ("epochs", "evaluate_every = 0\nepochs", "evaluate_every must be greater than 0, got 0"),
         ("epochs", "loss = 'l'\nepochs", "training.loss must be one of multi_margin"),
         ("epochs", "schedule = 's'\nepochs", "training.schedule must be one of halving"),
         ("epochs", "optimizer = 'o'\nepochs", "training.optimizer must be one of adam, sgd"),
@@ -269,6 +271,10 @@ RECIPES = [
         ("hidden", "normalization = 'n'\nhidden", "model.normalization must be one of none"),
         ('"dense_ugnn"\nhidden = [16]', '"ugnn"\nconv = "c"', "model.conv must be one of"),
         ('"dense_ugnn"\nhidden = [16]', '"ugnn"\ndepth = 9', "divisible by 2**depth"),
+        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = ["x"]', "layer of a plan must be"),
+        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = ["fold 3"]', "a multiple of 3 on"),
+        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = "fold"', "model.plan must be"),
+        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nabsolute = 2', "absolute must be between"),
         ('"dense_ugnn"\nhidden = [16]', '"resnet9"', "must be divisible by 16, got 8 x 8"),
         ("verify_samples = 20", "verify_samples = 0", "verify_samples must be greater than 0"),
         ("verify_samples = 20", "dtype = 'float16'", "dtype must be one of float32, float64"),
@@ -282,6 +288,8 @@ OPTIONS = [
         ("--limit 0", "limit must be greater than 0, got 0"),
         ("--limit -1", "limit must be greater than 0, got -1"),
         ("--epochs 0", "epochs must be greater than 0, got 0"),
+        ("--minutes 0", "minutes must be positive and finite, got 0.0; leave it out for epochs"),
+        ("--minutes nan", "minutes must be positive and finite, got nan; leave it out for"),
         ("--seed -1", "seed must be greater than or equal to 0, got -1"),
         ("--device gpu", "device must be one that torch can use here, got 'gpu'; use cpu"),
         ("--device meta", "device must be one that torch can use here, got 'meta'; use cpu"),

@@ -36,6 +36,7 @@ class Chosen:
         out: run folder; default runs/NAME.
         data: file or folder of the data set.
         epochs: instead of the recipe's; more than a run has extend it, as its schedule allows.
+        minutes: instead of epochs: as many steps as take about that long here.
         limit: at most this many training and test samples.
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...
@@ -45,6 +46,7 @@ class Chosen:
     out: Path | None = None
     data: Path | None = None
     epochs: int | None = None
+    minutes: float | None = None
     limit: int | None = None
     seed: int | None = None
     device: str = "cpu"
@@ -66,7 +68,7 @@ def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
     from unitmargin.steps.train import train_recipe
 
-    train_recipe(*options.open(), options.device)
+    train_recipe(*options.open(), options.device, options.minutes)
     return 0
 
 
@@ -195,7 +197,7 @@ def run(options: RecipeOptions) -> int:
     """Walk the whole recipe: train, freeze, certify, verify, report."""
     from unitmargin.steps.run import run_recipe
 
-    return 0 if run_recipe(*options.open(), options.device) else 1
+    return 0 if run_recipe(*options.open(), options.device, options.minutes) else 1
 
 
 def demo(out: Path = Path("runs/digits")) -> int:

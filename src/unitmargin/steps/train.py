@@ -117,9 +117,11 @@ def _require_same_training(folder: RunFolder, identity: Identity, samples: int) 
         read_checkpoint(folder.checkpoint_file).require(identity, samples)
 
 
-def train_recipe(recipe: Recipe, folder: RunFolder, device: str = "cpu") -> bool:
+def train_recipe(
+    recipe: Recipe, folder: RunFolder, device: str = "cpu", minutes: float | None = None
+) -> bool:
     """Train and print the message; of many processes only in the first. Whether this is it."""
-    message = train_run(recipe, folder, device)
+    message = train_run(recipe, folder, device, minutes)
     first = leave_processes()
     if first:
         print(message)
