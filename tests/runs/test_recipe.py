@@ -33,8 +33,9 @@ INPUTS = {
     "circles": ((2,), 2),
     "blobs": ((2,), 3),
     "spirals": ((2,), 2),
+    "images": ((3, 64, 64), 10),
 }
-"""Input shape and classes of the data sets that recipes may name without a file."""
+"""Input shape and classes of the data sets that recipes name; of images, those it speaks of."""
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 names = st.from_regex("[A-Za-z0-9ä_][A-Za-z0-9 ä.,_-]{0,9}[A-Za-z0-9]", fullmatch=True)
@@ -247,7 +248,14 @@ def test_every_embedded_recipe_returns_and_is_found_by_its_name(file: Path) -> N
     assert parse_recipe(tomllib.loads(write_recipe(recipe))) == recipe
 
 
-@pytest.mark.parametrize("name", ["digits", "moons", "cifar10-ugnn", "cifar10-ugnn-paper-exact"])
+FOLLOWED = [
+    "digits", "digits-mixing", "moons", "cifar10-ugnn", "cifar10-ugnn-paper-exact",
+    "cifar10-minute", "cifar10-fast", "cifar10-best", "cifar10-overnight", "cifar10-wide",
+    "cifar100-fast", "images-64",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
 def test_embedded_recipes_can_be_followed(name: str) -> None:
     recipe = read_recipe(embedded_recipe(name))
     shape, classes = INPUTS[recipe.data.name]
