@@ -1,0 +1,94 @@
+"""The frontier: certified accuracy against minutes of training, and how tight certificates are.
+
+    python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
+
+Every run is a finished folder; its minutes are those of history.csv. Seeds of a recipe are averaged;
+recipes of one model are one line.
+"""
+
+import argparse
+import statistics
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.foundation.files import write_json
+from unitmargin.paper.canvas import panels
+from unitmargin.reporting.drawing import CLASS_COLOURS, label, legend, percent_axis
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.provenance import provenance
+
+
+def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
+    """What a run cost and reached."""
+    recipe, certificates = folder.recipe(), folder.certificates()
+    searches = folder.findings().solvers
+    free = [row for row in searches if row["box"] == "none"]
+    return {
+        "recipe": recipe.name,
+        "family": recipe.model.name,
+        "seed": recipe.training.seed,
+        "minutes": sum(row.seconds for row in folder.history()) / 60.0,
+        "clean": float(certificates.right.double().mean()),
+        "certified": certificates.certified_accuracy(epsilon),
+        "tightness": free[0]["mean"] if free else None,
+    }
+
+
+def averaged(points: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Means over the seeds of each recipe, by family and minutes."""
+    recipes = defaultdict(list)
+    for one in points:
+        recipes[one["family"], one["recipe"]].append(one)
+    families: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for (family, recipe), group in recipes.items():
+        mean: dict[str, Any] = {"recipe": recipe, "seeds": len(group)}
+        for key in ("minutes", "clean", "certified", "tightness"):
+            known = [one[key] for one in group if one[key] is not None]
+            mean[key] = statistics.mean(known) if known else None
+        families[family].append(mean)
+    return {name: sorted(rows, key=lambda row: row["minutes"]) for name, rows in families.items()}
+
+
+def draw(families: dict[str, list[dict[str, Any]]], epsilon: float, path: Path) -> None:
+    figure, (accuracy, tightness) = panels(2)
+    for colour, (name, rows) in zip(CLASS_COLOURS, families.items(), strict=False):
+        for axes, key in ((accuracy, "certified"), (tightness, "tightness")):
+            known = [row for row in rows if row[key] is not None]
+            minutes, values = [row["minutes"] for row in known], [row[key] for row in known]
+            axes.plot(minutes, values, "o-", color=colour, label=name, lw=2, markersize=5)
+    for axes in (accuracy, tightness):
+        axes.set_xscale("log")
+    percent_axis(accuracy)
+    label(accuracy, "minutes of training", f"right and certified beyond {epsilon:.3g}")
+    label(tightness, "minutes of training", "certificate / distance found")
+    legend(accuracy, loc="best")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--png", type=Path)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--epsilon", type=float, default=HEADLINE_EPSILON)
+    arguments = parser.parse_args()
+    points = [point(RunFolder(run), arguments.epsilon) for run in arguments.runs]
+    families = averaged(points)
+    for name, rows in families.items():
+        for row in rows:
+            tight = "-" if row["tightness"] is None else f"{row['tightness']:.4f}"
+            print(
+                f"{name:<14} {row['recipe']:<24} {row['seeds']} seeds  {row['minutes']:7.2f} min  "
+                f"clean {row['clean']:.4f}  certified {row['certified']:.4f}  tightness {tight}"
+            )
+    if arguments.json:
+        write_json(arguments.json, {"runs": points, "epsilon": arguments.epsilon} | provenance())
+    if arguments.png:
+        draw(families, arguments.epsilon, arguments.png)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
