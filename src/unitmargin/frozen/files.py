@@ -53,17 +53,17 @@ LARGEST = 2.0**40
 bias above it float64 itself resolves logits no finer than 1e-4, so no radius would be worth having.
 """
 
-WITHOUT_WEIGHT: tuple[type[FixedLayer], ...] = (
-    Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize,
-)  # fmt: skip
+WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
 
 STORED: tuple[type[FixedLayer], ...] = (
     Dense, CircularConvolution, *MIXINGS.values(), ConvexCombination,
 )  # fmt: skip
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    **{layer.kind: layer for layer in WITHOUT_WEIGHT + STORED}, **ACTIVATIONS,
-}  # fmt: skip
+    **{layer.kind: layer for layer in WITHOUT_WEIGHT},
+    **{layer.kind: layer for layer in STORED},
+    **ACTIVATIONS,
+}
 """The layers that a file may name."""
 
 BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}

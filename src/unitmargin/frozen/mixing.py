@@ -39,22 +39,18 @@ class Mixing(WeightedLayer):
         **cut: int,
     ) -> None:
         super().__init__()
-        side = weight.shape[-1]
-        if (
-            weight.ndim != 3
-            or weight.shape[1] != side
-            or bias.shape != weight.shape[:2]
-            or not side
-        ):
+        square = weight.ndim == 3 and weight.shape[1] == weight.shape[2]
+        if not square or bias.shape != weight.shape[:2] or not weight.numel():
             raise ValueError(
                 "a mixing layer needs weight (stack, n, n) and bias (stack, n), got shapes "
                 f"{tuple(weight.shape)} and {tuple(bias.shape)}; pass one bias a row"
             )
+        count, side, _ = weight.shape
         self.absolute = require_absolute(absolute, side)
         # Its sides are judged there.
         self.arrangement = self.arranged(tuple(map_size), **cut)  # type: ignore[arg-type]
-        self.channels = self.arrangement.channels(len(weight), side)
-        if self.channels < 1 or self.arrangement.stack(self.channels) != tuple(weight.shape[:2]):
+        self.channels = self.arrangement.channels(count, side)
+        if self.channels < 1 or self.arrangement.stack(self.channels) != (count, side):
             raise ValueError(
                 f"a mixing layer needs a weight of its arrangement, got {tuple(weight.shape)} for "
                 f"{self.arrangement}; pass the arrangement that the weight was made for"
