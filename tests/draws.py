@@ -174,7 +174,7 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
-        if random.random() < 0.4 and channels * height * width <= LONG:
+        while random.random() < 0.5 and channels * height * width <= LONG:
             mixed = mixing(draw, channels, (height, width))
             layers.append(mixed)
             channels, height, width = mixed(
