@@ -2,7 +2,7 @@
 
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
-Every run is a finished folder; its minutes are those of history.csv. Seeds of a recipe are averaged;
+Every run is a finished folder; its minutes are those of history.csv. Seeds are averaged;
 recipes of one model are one line.
 """
 

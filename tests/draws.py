@@ -8,12 +8,22 @@ import torch
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork
+from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.slices import (
+    EIGHTHS,
+    Arrangement,
+    Folds,
+    Groups,
+    Positions,
+    Shifts,
+    Windows,
+)
 
 MAPS = [(1, 1), (2, 2), (1, 3), (3, 1), (2, 3), (4, 4), (5, 2), (1, 7), (3, 5)]
 """Odd, prime and non-square ones, transformed by matrix."""
@@ -123,22 +133,45 @@ def in_shape(draw: Draw) -> tuple[int, ...]:
     if random.random() < 0.5:
         return (random.randint(1, 6) if random.random() < 0.93 else LONG,)
     if random.random() < 0.94:
-        return (random.randint(1, 2), *random.choice(MAPS))
+        return (random.choice([1, 1, 2, 2, EIGHTHS]), *random.choice(MAPS))
     return (LONG if random.random() < 0.1 else random.randint(1, 2), *random.choice(FFT_MAPS))
+
+
+def mixing(draw: Draw, channels: int, size: tuple[int, int]) -> FixedLayer:
+    """A layer of matrices on slices, of those arrangements that take the map."""
+    window = 2 if size[0] % 2 == size[1] % 2 == 0 else 1
+    shift = draw.random.randrange(window)
+    possible: list[Arrangement] = [
+        Windows(size, window, shift), Folds(size, window, shift), Positions(size), Groups(size, 1),
+    ]  # fmt: skip
+    if channels >= EIGHTHS:
+        possible += [Shifts(size), Shifts(size)]
+    arrangement = draw.random.choice(possible)
+    count, side = arrangement.stack(channels)
+    weight = draw.weights(count, side, side)
+    if draw.random.random() < 0.25:
+        weight = torch.eye(side).expand_as(weight).to(draw.dtype) * draw.weights(1)
+    bias, absolute = draw.bias(count * side).view(count, side), draw.random.randint(0, side)
+    return MIXINGS[type(arrangement)](weight, bias, absolute, **arrangement.configuration())
 
 
 Shape = tuple[int, int, int]
 
 
 def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
-    """Convolutions and what stands between them, and the number of features behind them."""
+    """Convolutions and mixing layers, what stands between them, and how many features follow."""
     random = draw.random
     layers: list[FixedLayer] = []
     channels, height, width = shape
     for _ in range(random.randint(0, 1 if channels * height * width > 40 else 2)):
-        outputs = random.randint(1, 2)
-        layers.append(convolution(draw, channels, outputs, (height, width)))
-        channels = outputs
+        if random.random() < 0.4 and channels * height * width <= LONG:
+            layers.append(mixing(draw, channels, (height, width)))
+            x = torch.zeros(1, channels, height, width, dtype=draw.dtype)
+            channels, height, width = layers[-1](x).shape[1:]
+        else:
+            outputs = random.randint(1, 2)
+            layers.append(convolution(draw, channels, outputs, (height, width)))
+            channels = outputs
         if random.random() < 0.5:
             layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
         if height % 2 == width % 2 == 0 and random.random() < 0.5:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from jacobians import gnp_error, jacobian, upd_error
 from jaxtyping import TypeCheckError
+from slicing import ARRANGED
 from torch import Tensor, nn
 
 from unitmargin.auditing.audit import audit
@@ -24,6 +25,7 @@ from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.orthogonal.mixing import OrthogonalMixing
 
 GNP_EXACT = 1e-12
 """``J J^T`` in float64: a few hundred operations on numbers of size 1."""
@@ -90,6 +92,16 @@ def conv_cases() -> dict[str, Case]:
     }
 
 
+def mixing_cases() -> dict[str, Case]:
+    return {
+        f"mixing-{name}": (
+            lambda a=arrangement, c=channels: OrthogonalMixing(a, c),
+            (channels, *arrangement.map_size),
+        )
+        for name, (arrangement, channels) in ARRANGED.items()
+    }
+
+
 def head_cases() -> dict[str, Case]:
     return {
         f"{name}-{features}-{classes}": (lambda k=kind, f=features, c=classes: k(f, c), (features,))
@@ -104,6 +116,7 @@ OTHER_SHAPE = (1, 4, 4)
 OPTIONS: dict[str, dict[str, object]] = {
     "ugnn": {"kernel_size": 5, "conv": "manifold"},
     "dense_ugnn": {},
+    "mixing_ugnn": {"fold": 2},
 }
 OTHER_OPTIONS: dict[str, object] = {"width": 2}
 
@@ -125,7 +138,7 @@ def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
 
 ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
 HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
-WEIGHTED = LINEAR_CASES | CONV_CASES
+WEIGHTED = LINEAR_CASES | CONV_CASES | mixing_cases()
 GNP = ACTIVATION_CASES | WEIGHTED
 ALL = GNP | HEAD_CASES | MODEL_CASES
 

@@ -13,15 +13,18 @@ import mpmath
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from slicing import slices
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
+from unitmargin.frozen.mixing import Mixing
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.slices import Folds
 
 Integers = NDArray[Any]
 
@@ -81,6 +84,8 @@ class Truth:
             windows = x.reshape(channels, height // size, size, width // size, size)
             averages: Integers = windows.sum((2, 4)) // size
             return averages
+        if isinstance(layer, Mixing):
+            return self._mix(layer, x)
         if isinstance(layer, ConvexCombination):
             share, output = self.number(float(layer.share)), x
             for inner in layer.sublayers():
@@ -88,6 +93,20 @@ class Truth:
             joined: Integers = share * x + ((1 << self.bits) - share) * output
             return joined >> self.bits
         return _moved(layer, x)
+
+    def _mix(self, layer: Mixing, x: Integers) -> Integers:
+        """Slice by slice, as the definition of its arrangement says."""
+        weight, bias = self.fixed(layer.weight), self.fixed(layer.bias)
+        flat, output = x.ravel(), np.empty_like(x.ravel())
+        for matrix, inside, outside in slices(layer.arrangement, layer.channels):
+            mixed = (weight[matrix] @ flat[inside] >> self.bits) + bias[matrix]
+            mixed[: layer.absolute] = np.abs(mixed[: layer.absolute])
+            output[outside] = mixed
+        shape = x.shape
+        if isinstance(layer.arrangement, Folds):
+            size = layer.arrangement.size
+            shape = (shape[0] * size**2, shape[1] // size, shape[2] // size)
+        return output.reshape(shape)
 
     def _convolve(self, layer: CircularConvolution, x: Integers) -> Integers:
         """By frequency, with the cosines and sines of the exact transform."""

@@ -13,6 +13,7 @@ from unitmargin.checker.fourier import (
     deployed_error,
     own_error,
 )
+from unitmargin.checker.mixing import MIXING_KINDS
 from unitmargin.checker.reading import Array, listed, specified
 from unitmargin.checker.step import (
     Error,
@@ -25,7 +26,7 @@ from unitmargin.checker.step import (
     rounded,
     sound,
 )
-from unitmargin.checker.strict import DEEPEST_BRANCH, LARGEST_SIDE, MOST_LAYERS, is_size
+from unitmargin.checker.strict import DEEPEST_BRANCH, LARGEST_SIDE, MOST_LAYERS, may_be
 
 
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
@@ -242,6 +243,7 @@ KINDS = {
     "normalize": Kind(normalize, (), ("mean", "std")),
     "scaled_average_pool": Kind(scaled_average_pool, ("size",)),
     "convex_combination": Kind(convex_combination, ("branch",), ("share",)),
+    **MIXING_KINDS,
     **EXACT_KINDS,
 }
 """What a file may name."""
@@ -255,8 +257,7 @@ def build(profile: Arithmetic, kind: Any, configuration: Any, tensors: dict[str,
     if not isinstance(configuration, dict) or set(configuration) != set(names):
         raise ValueError(f"configuration {configuration!r} of a layer {kind}")
     for name, value in configuration.items():
-        sizes = value if name == "map_size" else [value]
-        if name != "branch" and not (isinstance(sizes, list) and all(map(is_size, sizes))):
+        if name != "branch" and not may_be(name, value):
             raise ValueError(f"{name} {value!r} of a layer {kind}")
     if {name for name in tensors if not name.startswith("branch.")} != set(own):
         raise ValueError(f"tensors {sorted(tensors)} of a layer {kind}")
