@@ -42,7 +42,11 @@ def blobs(n: int, shape: tuple[int, ...], classes: int = 3) -> tuple[Tensor, Ten
     return centres[labels] + 0.1 * torch.randn(n, *shape, generator=generator), labels
 
 
-DATA = {"dense_ugnn": blobs(40, (6,)), "ugnn": blobs(40, (1, 4, 4))}
+DATA = {
+    "dense_ugnn": blobs(40, (6,)),
+    "ugnn": blobs(40, (1, 4, 4)),
+    "mixing_ugnn": blobs(40, (8, 4, 4)),
+}
 
 
 def dense() -> Classifier:
@@ -57,16 +61,29 @@ def convolutional() -> Classifier:
     return build_model("ugnn", (1, 4, 4), 3, **options)
 
 
-MODELS: dict[str, Callable[[], Classifier]] = {"dense_ugnn": dense, "ugnn": convolutional}
+def mixing() -> Classifier:
+    """Stacks of several matrices, some of which move in turns."""
+    torch.manual_seed(1)
+    plan = ["window 2", "position", "group 1", "shift"]
+    return build_model("mixing_ugnn", (8, 4, 4), 3, plan=plan)
+
+
+MODELS: dict[str, Callable[[], Classifier]] = {
+    "dense_ugnn": dense, "ugnn": convolutional, "mixing_ugnn": mixing,
+}  # fmt: skip
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "dense_ugnn": {},
+    "ugnn": {"crop": 1, "flip": True},
+    "mixing_ugnn": {"interval": 3, "precision": "bfloat16", "flip": True, "evaluate_every": 2},
+}
 
 
 def run(kind: str, checkpoint: Path | None = None, **changes: Any) -> TrainResult:
     options = TrainingOptions(
         epochs=EPOCHS, batch_size=16, learning_rate=1e-2, schedule="one_cycle"
     )
-    if kind == "ugnn":
-        changes = {"crop": 1, "flip": True} | changes
-    data = DATA[kind]
+    data, changes = DATA[kind], CHANGES[kind] | changes
     return train(MODELS[kind](), data, data, options, checkpoint=checkpoint, quiet=True, **changes)
 
 
