@@ -135,6 +135,9 @@ def test_vmap_over_samples_is_a_batch(arrangement: Arrangement, channels: int) -
     probe = x.clone().requires_grad_(True)
     (once,) = torch.autograd.grad(mix(probe, weight, bias, arrangement, 1).sin().sum(), probe)
     assert (gradients - once).abs().max() <= ROUNDING
+    sums = torch.vmap(torch.func.grad(lambda one: single(one).sum()))(x)
+    (once,) = torch.autograd.grad(mix(probe, weight, bias, arrangement, 1).sum(), probe)
+    assert (sums - once).abs().max() <= ROUNDING
 
 
 def test_the_input_is_left_alone() -> None:
