@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pytest
 import torch
 from jacobians import jacobian
+from slicing import mixing
 
 from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, ConvexCombination, Dense
+from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
@@ -96,6 +98,9 @@ EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "convex_combination": lambda: ConvexCombination(
         torch.tensor(0.7), [Dense(torch.randn(3, 3), torch.randn(3)), Abs()]
     ),
+} | {
+    kind.kind: lambda a=arrangement: mixing(a((2, 4)), 16)  # type: ignore[misc]
+    for arrangement, kind in MIXINGS.items()
 }
 
 
