@@ -9,7 +9,7 @@ from torch import Tensor
 
 from unitmargin.data import Samples
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork, save
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
@@ -65,7 +65,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "dense": lambda: _build(
         (6,),
         Normalize(torch.rand(6), torch.linspace(0.3, 0.9, 6)),
-        dense(6, 12), Abs(), dense(12, 8), MaxMin(), dense(8, 8), OPLU(), dense(8, 6),
+        dense(6, 12), Abs(), dense(12, 8), MaxMin(), dense(8, 8), OPLU(), PartialAbs(4),
+        dense(8, 6),
         GroupSort(3), dense(6, 4),
     ),
     "head alone": lambda: _build((5,), dense(5, 3)),

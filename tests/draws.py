@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
@@ -140,7 +140,9 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
         layers.append(convolution(draw, channels, outputs, (height, width)))
         channels = outputs
         if random.random() < 0.5:
-            layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
+            layers.append(
+                Abs() if channels % 2 else random.choice([MaxMin(), OPLU(), PartialAbs(2)])
+            )
         if height % 2 == width % 2 == 0 and random.random() < 0.5:
             pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
@@ -170,7 +172,8 @@ def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
         layers.append(dense(draw, features, outputs))
         features = outputs
         if random.random() < 0.4:
-            layers.append(GroupSort(features) if features > 1 else Abs())
+            kind = random.choice([GroupSort, PartialAbs])
+            layers.append(kind(features) if features > 1 else Abs())
         if random.random() < 0.2:
             layers.append(combination(draw, [dense(draw, features, features)]))
     head = dense(draw, features, random.randint(2, 3))

@@ -42,6 +42,14 @@ MODELS: dict[str, tuple[Parts, bool]] = {
         network(layer("scaled_average_pool", size=2), layer("flatten"), in_shape=(4, 4), inputs=4),
         False,
     ),
+    "half of an absolute value": (network(layer("partial_abs", parts=2)), True),
+    "the whole of an absolute value": (network(layer("partial_abs", parts=1)), False),
+    "a part of an absolute value of too few channels": (
+        network(layer("partial_abs", parts=3)), False,
+    ),
+    "a true part": (network(layer("partial_abs", parts=True)), False),
+    "no part": (network(layer("partial_abs", parts=0)), False),
+    "a part without its number": (network(layer("partial_abs")), False),
     "a map": (
         network(
             layer("pixel_unshuffle", factor=2), layer("flatten"), in_shape=(1, 4, 4), inputs=16

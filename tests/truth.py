@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
@@ -112,6 +112,9 @@ def _moved(layer: FixedLayer, x: Integers) -> Integers:
         return x.ravel()
     if isinstance(layer, Abs):
         return np.abs(x)
+    if isinstance(layer, PartialAbs):
+        first, rest = np.split(x, [len(x) // layer.group])
+        return np.concatenate((np.abs(first), rest))
     if isinstance(layer, MaxMin):
         first, second = np.split(x, 2)
         return np.concatenate((np.maximum(first, second), np.minimum(first, second)))
