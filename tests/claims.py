@@ -13,6 +13,7 @@ from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialA
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.runs.certificates import write_certificates
@@ -97,6 +98,11 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         Normalize(torch.rand(2), torch.tensor([0.4, 0.7])),
         convolution(2, 5, 6, 6), Abs(), ScaledAveragePool(3), convolution(5, 4, 2, 2), MaxMin(),
         ScaledAveragePool(2), Flatten(), dense(4, 4),
+    ),
+    "pooled by norms": lambda: _build(
+        (2, 6, 12),
+        convolution(2, 5, 6, 12), L2Pool(3), convolution(5, 4, 2, 4), PartialAbs(2), L2Pool(2),
+        Flatten(), dense(8, 4),
     ),
     "residual": lambda: _build(
         (2, 4, 4),

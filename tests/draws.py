@@ -12,6 +12,7 @@ from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialA
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -144,7 +145,7 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
                 Abs() if channels % 2 else random.choice([MaxMin(), OPLU(), PartialAbs(2)])
             )
         if height % 2 == width % 2 == 0 and random.random() < 0.5:
-            pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
+            pooled = random.choice([ScaledAveragePool(2), L2Pool(2), PixelUnshuffle(2)])
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
@@ -152,7 +153,8 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             inner = convolution(draw, channels, channels, (height, width))
             layers.append(combination(draw, [inner, Abs()]))
     if random.random() < 0.2:
-        layers.append(ScaledAveragePool(height) if height == width else MaxPool(1))
+        pool = random.choice([ScaledAveragePool, L2Pool])
+        layers.append(pool(height) if height == width else MaxPool(1))
         height, width = (1, 1)
     return [*layers, Flatten()], channels * height * width
 

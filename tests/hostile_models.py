@@ -50,6 +50,23 @@ MODELS: dict[str, tuple[Parts, bool]] = {
     "a true part": (network(layer("partial_abs", parts=True)), False),
     "no part": (network(layer("partial_abs", parts=0)), False),
     "a part without its number": (network(layer("partial_abs")), False),
+    "a pool of norms of no map": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(4, 4), inputs=4),
+        False,
+    ),
+    "a pool of norms": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(1, 4, 4), inputs=4), True,
+    ),
+    "a pool of norms of a ragged map": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(1, 4, 3), inputs=4), False,
+    ),
+    "a pool of norms of a true size": (
+        network(layer("l2_pool", size=True), layer("flatten"), in_shape=(1, 4, 4), inputs=16),
+        False,
+    ),
+    "a pool of norms of nothing": (
+        network(layer("l2_pool", size=0), layer("flatten"), in_shape=(1, 4, 4), inputs=4), False,
+    ),
     "a map": (
         network(
             layer("pixel_unshuffle", factor=2), layer("flatten"), in_shape=(1, 4, 4), inputs=16

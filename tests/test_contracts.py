@@ -1,4 +1,4 @@
-"""One contract for every registered activation, layer, head and model.
+"""One contract for every registered activation, layer, head and model, and for pools of norms.
 
 A new entry of a registry is tested here without a new test: each property below holds for all of
 them. What is special to one of them is tested in its own file.
@@ -20,6 +20,7 @@ from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.freezing import freeze
@@ -61,6 +62,12 @@ def activation_cases() -> dict[str, Case]:
         cases[f"{name}-vector"] = (kind, (channels,))
         cases[f"{name}-image"] = (kind, (channels, 2, 3))
     return cases
+
+
+def pool_cases() -> dict[str, Case]:
+    return {
+        f"l2_pool-{size}": (lambda s=size: L2Pool(s), (2, 2 * size, 3 * size)) for size in (1, 2, 3)
+    }
 
 
 def linear_cases() -> dict[str, Case]:
@@ -126,7 +133,7 @@ def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
 ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
 HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
 WEIGHTED = LINEAR_CASES | CONV_CASES
-GNP = ACTIVATION_CASES | WEIGHTED
+GNP = ACTIVATION_CASES | pool_cases() | WEIGHTED
 ALL = GNP | HEAD_CASES | MODEL_CASES
 
 

@@ -20,6 +20,8 @@ TRANSFORMS, ARITHMETIC = "frozen/transforms.py", "layers/arithmetic.py"
 NUMBERS, EXTREMES = "layers/test_arithmetic.py", "frozen/test_extremes.py"
 ROUNDED_UP = f"{NUMBERS}::test_sums_and_products_of_bounds_are_rounded_up"
 UNDERFLOW = f"{EXTREMES}::test_underflow_of_a_convolution_by_hand"
+L2_POOL, POOL = "layers/l2_pool.py", "layers/test_l2_pool.py"
+NORMS = "frozen/test_layer_rounding.py::test_a_pool_of_norms_by_hand"
 INSIDE = f"{EXTREMES}::test_sums_of_a_transform_do_not_overflow_before_a_small_factor"
 
 MUTANTS = [
@@ -68,6 +70,23 @@ MUTANTS = [
     Mutant("roundings of an average", "layers/average_pool.py",
            "gamma(entries + POOL_ROUNDINGS, arithmetic.unit)", "0.0",
            "frozen/test_layer_rounding.py::test_an_average_by_hand"),
+    Mutant("roundings of a norm", L2_POOL,
+           "gamma((entries + 1) // 2 + ROOT_ROUNDINGS, arithmetic.unit)", "0.0", NORMS),
+    Mutant("entries of a norm", L2_POOL, "(entries + 1) // 2 + ROOT", "ROOT", NORMS),
+    Mutant("roundings of a root", L2_POOL, "ROOT_ROUNDINGS = 5", "ROOT_ROUNDINGS = 4", NORMS),
+    Mutant("sum of squares of a norm", L2_POOL,
+           "ENTRIES), Affine(float(entries))", "ENTRIES), Affine()", NORMS),
+    Mutant("underflow of a norm", L2_POOL, "error + arithmetic.underflow(1, ENTRIES)", "error",
+           f"{EXTREMES}::test_what_an_average_loses_is_paid_for"),
+    Mutant("scale of a norm", L2_POOL, "windows / torch.where(largest == 0, 1.0, largest)",
+           "windows / torch.ones_like(largest)",
+           f"{POOL}::test_squares_neither_overflow_nor_are_lost"),
+    Mutant("scale of the gradient of a norm", L2_POOL, "ratios / _norms(ratios))",
+           "ratios * largest / _norms(ratios * largest))",
+           f"{POOL}::test_the_jacobian_has_unit_rows_at_every_magnitude"),
+    Mutant("gradient of a norm at zero", L2_POOL,
+           "largest == 0, 1.0 / ctx.size", "largest == 0, 1.0",
+           f"{POOL}::test_the_row_at_zero_is_that_of_an_average"),
     Mutant("norm of a combination", COMBINED,
            "(share + product_up(1.0 - share, inner)) * UP", "1.0",
            COMBINATION),

@@ -20,6 +20,7 @@ from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialA
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -75,10 +76,12 @@ class Truth:
             mean, std = (self.fixed(part).reshape(shape) for part in (layer.mean, layer.std))
             quotient: Integers = ((x - mean) << self.bits) // std
             return quotient
-        if isinstance(layer, ScaledAveragePool):
+        if isinstance(layer, ScaledAveragePool | L2Pool):
             channels, height, width = x.shape
             size = layer.size
             windows = x.reshape(channels, height // size, size, width // size, size)
+            if isinstance(layer, L2Pool):
+                return _roots((windows * windows).sum((2, 4)))
             averages: Integers = windows.sum((2, 4)) // size
             return averages
         if isinstance(layer, ConvexCombination):
@@ -104,6 +107,12 @@ class Truth:
         total = own_cos.T @ real + 2 * (cosine.T @ a - sine.T @ b)
         maps = ((total >> bits) // pixels).T.reshape(-1, height, width)
         return maps + self.fixed(layer.bias)[:, None, None]
+
+
+def _roots(squares: Integers) -> Integers:
+    """Square roots, rounded down."""
+    roots = [math.isqrt(square) for square in squares.ravel().tolist()]
+    return np.array([*roots, None], dtype=object)[:-1].reshape(squares.shape)
 
 
 def _moved(layer: FixedLayer, x: Integers) -> Integers:

@@ -8,6 +8,7 @@ from mutants import Mutant, run_test_of, source
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
 COMBINATION = "test_peers.py::test_convex_combination"
+L2_POOL = "test_peers.py::test_l2_pool"
 FOURIER = "test_layers.py::test_transforms_by_hand"
 FALSE = "test_table.py::test_each_false_claim_is_named"
 
@@ -51,6 +52,11 @@ MUTANTS = [
     Mutant("roundings of an average", "layers.py",
            "gamma(size**2 + 1, arithmetic.unit) * UP", "0.0",
            "test_peers.py::test_scaled_average_pool"),
+    Mutant("roundings of a norm", "l2_pool.py", "gamma(half + 5, profile.unit)", "0.0", L2_POOL),
+    Mutant("own roundings of a norm", "l2_pool.py", "gamma(half + 2)", "gamma(half + 1)", L2_POOL),
+    Mutant("squares of a norm", "l2_pool.py", "(1.0, float(entries))", "(1.0, 0.0)", L2_POOL),
+    Mutant("scale of a window", "l2_pool.py", "np.ldexp(windows, -exponents)", "windows",
+           "test_peers.py::test_norms_of_windows_of_every_magnitude"),
     Mutant("errors of a branch, slope", "layers.py", "rest * row.slope +", "", COMBINATION),
     Mutant("errors of a branch, constant", "layers.py", "rest * row.constant +", "", COMBINATION),
     Mutant("roundings of a combination, slope", "layers.py", "+ both * (kept", "+ 0.0 * (kept",

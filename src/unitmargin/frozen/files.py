@@ -35,6 +35,7 @@ from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.faithful import require_faithful
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 
@@ -53,7 +54,7 @@ LARGEST = 2.0**40
 bias above it float64 itself resolves logits no finer than 1e-4, so no radius would be worth having.
 """
 
-WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, Normalize)
+WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, L2Pool, Normalize)
 
 STORED: tuple[type[FixedLayer], ...] = (
     Dense, CircularConvolution, *MIXINGS.values(), ConvexCombination,
