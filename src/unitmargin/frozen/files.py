@@ -31,6 +31,7 @@ from unitmargin.frozen.limits import (
 )
 from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
@@ -57,7 +58,7 @@ bias above it float64 itself resolves logits no finer than 1e-4, so no radius wo
 WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, MaxPool, ScaledAveragePool, L2Pool, Normalize)
 
 STORED: tuple[type[FixedLayer], ...] = (
-    Dense, CircularConvolution, *MIXINGS.values(), ConvexCombination,
+    Dense, CircularConvolution, *MIXINGS.values(), *REFLECTIONS.values(), ConvexCombination,
 )  # fmt: skip
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
