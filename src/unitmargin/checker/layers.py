@@ -14,7 +14,9 @@ from unitmargin.checker.fourier import (
     own_error,
 )
 from unitmargin.checker.l2_pool import l2_pool
+from unitmargin.checker.mixing import MIXING_KINDS
 from unitmargin.checker.reading import Array, listed, specified
+from unitmargin.checker.reflection import REFLECTION_KINDS
 from unitmargin.checker.step import (
     Error,
     Kind,
@@ -26,7 +28,7 @@ from unitmargin.checker.step import (
     rounded,
     sound,
 )
-from unitmargin.checker.strict import DEEPEST_BRANCH, LARGEST_SIDE, MOST_LAYERS, is_size
+from unitmargin.checker.strict import DEEPEST_BRANCH, LARGEST_SIDE, MOST_LAYERS, may_be
 
 
 def dense(profile: Arithmetic, weight: Array, bias: Array) -> Step:
@@ -244,6 +246,8 @@ KINDS = {
     "scaled_average_pool": Kind(scaled_average_pool, ("size",)),
     "l2_pool": Kind(l2_pool, ("size",)),
     "convex_combination": Kind(convex_combination, ("branch",), ("share",)),
+    **MIXING_KINDS,
+    **REFLECTION_KINDS,
     **EXACT_KINDS,
 }
 """What a file may name."""
@@ -257,8 +261,7 @@ def build(profile: Arithmetic, kind: Any, configuration: Any, tensors: dict[str,
     if not isinstance(configuration, dict) or set(configuration) != set(names):
         raise ValueError(f"configuration {configuration!r} of a layer {kind}")
     for name, value in configuration.items():
-        sizes = value if name == "map_size" else [value]
-        if name != "branch" and not (isinstance(sizes, list) and all(map(is_size, sizes))):
+        if name != "branch" and not may_be(name, value):
             raise ValueError(f"{name} {value!r} of a layer {kind}")
     if {name for name in tensors if not name.startswith("branch.")} != set(own):
         raise ValueError(f"tensors {sorted(tensors)} of a layer {kind}")

@@ -30,10 +30,14 @@ MOST_AXES = 8
 """Axes of a tensor or of an input."""
 
 LARGEST_SIDE = 1024
-"""Side of a map under a circular convolution: its table of cosines takes 8 MiB here."""
+"""Side of a map that a configuration names: the table of cosines of a convolution takes 8 MiB
+here."""
 
 LARGEST_INPUT = 2**28
 """Numbers of one input, and largest size that a file may name."""
+
+MAY_BE_ZERO = ("absolute", "shift")
+"""Numbers of a configuration that count something of which there may be none."""
 
 
 def parse(text: str | bytes) -> Any:
@@ -81,6 +85,14 @@ def _finite(text: str) -> float:
 def is_size(value: object) -> bool:
     """Whether a value of JSON is a whole number that may count something; true is none."""
     return type(value) is int and 1 <= value <= LARGEST_INPUT
+
+
+def may_be(name: str, value: object) -> bool:
+    """Whether a configuration may say so: a size, a list of the sides of a map, or nothing of what
+    there need not be."""
+    if name == "map_size":
+        return isinstance(value, list) and all(map(is_size, value))
+    return is_size(value) or (name in MAY_BE_ZERO and type(value) is int and value == 0)
 
 
 def one_line(text: str) -> str:

@@ -62,8 +62,10 @@ STORED: tuple[type[FixedLayer], ...] = (
 )  # fmt: skip
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {
-    layer.kind: layer for layer in (*WITHOUT_WEIGHT, *STORED)
-} | dict(ACTIVATIONS)
+    **{layer.kind: layer for layer in WITHOUT_WEIGHT},
+    **{layer.kind: layer for layer in STORED},
+    **ACTIVATIONS,
+}
 """The layers that a file may name."""
 
 BRANCH_LAYERS |= {kind: layer for kind, layer in FROZEN_LAYERS.items() if layer is not Normalize}
@@ -265,7 +267,8 @@ def _layer(specification: Any, state: dict[str, Tensor]) -> FixedLayer:
     """One layer, if its configuration is exactly what such a layer writes."""
     kind, configuration = specification["kind"], specification["configuration"]
     layer = choose("layer kind", kind, FROZEN_LAYERS).rebuild(configuration, state)
-    if json.dumps(layer.configuration()) != json.dumps(configuration):
+    mine, stated = (json.dumps(c, sort_keys=True) for c in (layer.configuration(), configuration))
+    if mine != stated:
         raise ValueError(f"configuration {configuration} of a layer {kind}")
     if set(layer.state_dict()) != set(state):
         raise ValueError(f"tensors {sorted(state)} of a layer {kind}")

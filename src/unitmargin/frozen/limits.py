@@ -35,7 +35,8 @@ MOST_AXES = 8
 """Axes of a tensor or of an input."""
 
 LARGEST_SIDE = 1024
-"""Side of a map under a circular convolution; the checker needs a table of its square."""
+"""Side of a map that a configuration names; for a convolution the checker needs a table of its
+square."""
 
 LARGEST_INPUT = 2**28
 """Numbers of one input, and largest size that a file may name."""

@@ -11,7 +11,7 @@ from unitmargin.frozen.spectral import absolute_norm_bound, in_chunks, spectral_
 from unitmargin.frozen.weighted import Errors, WeightedLayer
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, norm_bounds, product_up
 from unitmargin.layers.bounds import LayerConstants
-from unitmargin.layers.mixing import mix
+from unitmargin.layers.mixing import mix, require_absolute
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.layers.slices import Arrangement, Folds, Groups, Positions, Shifts, Windows
 
@@ -39,30 +39,22 @@ class Mixing(WeightedLayer):
         **cut: int,
     ) -> None:
         super().__init__()
-        side = weight.shape[-1]
-        if (
-            weight.ndim != 3
-            or weight.shape[1] != side
-            or bias.shape != weight.shape[:2]
-            or not side
-        ):
+        square = weight.ndim == 3 and weight.shape[1] == weight.shape[2]
+        if not square or bias.shape != weight.shape[:2] or not weight.numel():
             raise ValueError(
                 "a mixing layer needs weight (stack, n, n) and bias (stack, n), got shapes "
                 f"{tuple(weight.shape)} and {tuple(bias.shape)}; pass one bias a row"
             )
-        if not 0 <= absolute <= side:
+        count, side, _ = weight.shape
+        self.absolute = require_absolute(absolute, side)
+        # Its sides are judged there.
+        self.arrangement = self.arranged(tuple(map_size), **cut)  # type: ignore[arg-type]
+        self.channels = self.arrangement.channels(count, side)
+        if self.channels < 1 or self.arrangement.stack(self.channels) != (count, side):
             raise ValueError(
-                f"absolute must be between 0 and the {side} entries of a slice, got {absolute}; "
-                "pass how many outputs of a slice get absolute values"
+                f"a mixing layer needs a weight of its arrangement, got {tuple(weight.shape)} for "
+                f"{self.arrangement}; pass the arrangement that the weight was made for"
             )
-        self.arrangement = self.arranged((map_size[0], map_size[1]), **cut)
-        self.channels = self.arrangement.channels(len(weight), side)
-        if self.channels < 1 or self.arrangement.stack(self.channels) != tuple(weight.shape[:2]):
-            raise ValueError(
-                f"a mixing layer needs a weight of its arrangement, got shape {tuple(weight.shape)} "
-                f"for {self.arrangement}; pass the arrangement that the weight was made for"
-            )
-        self.absolute = absolute
         self.register_buffer("weight", weight.contiguous())
         self.register_buffer("bias", bias.contiguous())
 
@@ -70,11 +62,6 @@ class Mixing(WeightedLayer):
         return {"absolute": self.absolute, **self.arrangement.configuration()}
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
-        if x.ndim == 4 and x.shape[1] != self.channels:
-            raise ValueError(
-                f"x must have the {self.channels} channels of this layer, got {x.shape[1]}; pass "
-                "the output of the layer before it"
-            )
         with torch.autocast(x.device.type, enabled=False):
             return mix(x, self.weight, self.bias, self.arrangement, self.absolute)
 

@@ -44,7 +44,8 @@ class Reflection(WeightedLayer):
                 "a reflection needs weight (stack, k, n) with k <= n and bias (stack, k), got "
                 f"shapes {shape} and {tuple(bias.shape)}; pass one bias a row"
             )
-        self.arrangement = self.arranged((map_size[0], map_size[1]), **cut)
+        # Its sides are judged there.
+        self.arrangement = self.arranged(tuple(map_size), **cut)  # type: ignore[arg-type]
         self.channels = self.arrangement.channels(shape[0], shape[2])
         if self.channels < 1 or self.arrangement.stack(self.channels) != (shape[0], shape[2]):
             raise ValueError(
@@ -58,11 +59,6 @@ class Reflection(WeightedLayer):
         return self.arrangement.configuration()
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
-        if x.ndim == 4 and x.shape[1] != self.channels:
-            raise ValueError(
-                f"x must have the {self.channels} channels of this layer, got {x.shape[1]}; pass "
-                "the output of the layer before it"
-            )
         with torch.autocast(x.device.type, enabled=False):
             return reflect(x, self.weight, self.bias, self.arrangement)
 

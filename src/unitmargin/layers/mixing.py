@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.layers.slices import Arrangement
+from unitmargin.foundation.numbers import require_whole
+from unitmargin.layers.slices import Arrangement, Slices
 
 Maps = Float[Tensor, "batch c h w"]
 Weights = Float[Tensor, "stack n n"]
@@ -22,22 +23,38 @@ def mix(
     r""":math:`y_s = a(W_s x_s + b_s)` for every slice s, with a the absolute value of the first
     ``absolute`` outputs.
 
-    Evaluated in the type of ``x``; the gradient of a weight has the weight's own. The derivative of
-    an absolute value is 1 or -1 everywhere, by the sign bit, so J J^T = I holds at zeros too.
+    All of one type. The derivative of an absolute value is 1 or -1 everywhere, by the sign bit, so
+    J J^T = I holds at zeros too. The output is the same, bit for bit, however ``x`` lies in memory.
     Cost: one product with each matrix, a copy of the map on either side, no other pass.
+
+    Raises:
+        ValueError: no maps of this arrangement and weight.
     """
-    arrangement.require_maps(x)
+    arrangement.require_maps(x, arrangement.channels(weight.shape[0], weight.shape[1]))
+    if not torch.is_grad_enabled():
+        mixed = _products(x, weight, bias, arrangement)
+        mixed[..., :absolute].abs_()
+        return arrangement.place(mixed, x.shape[1])
     output: Tensor = _Mix.apply(x, weight, bias, arrangement, absolute)[0]  # type: ignore[no-untyped-call]
     return output
 
 
-SIGNS = {
-    torch.bfloat16: (torch.int16, -(2**15)),
-    torch.float16: (torch.int16, -(2**15)),
-    torch.float32: (torch.int32, -(2**31)),
-    torch.float64: (torch.int64, -(2**63)),
-}
-"""Integers of the width of a floating-point type, and the one whose only bit is the sign."""
+def require_absolute(absolute: int, side: int) -> int:
+    """How many outputs of a slice of ``side`` entries get absolute values; others are an error."""
+    count = require_whole("absolute", absolute, 0, "give the outputs with absolute values")
+    if count > side:
+        raise ValueError(
+            f"absolute must be at most the {side} entries of a slice, got {count}; pass how many "
+            "outputs of a slice get absolute values"
+        )
+    return count
+
+
+def _products(x: Maps, weight: Weights, bias: Biases, arrangement: Arrangement) -> Slices:
+    slices = arrangement.cut(x)
+    # Strides that depend on the shape alone: products of others are summed in other orders.
+    slices = slices.flatten().view(slices.shape)
+    return torch.baddbmm(bias[:, None, :], slices, weight.mT)
 
 
 class _Mix(torch.autograd.Function):
@@ -47,34 +64,30 @@ class _Mix(torch.autograd.Function):
     def forward(
         x: Tensor, weight: Tensor, bias: Tensor, arrangement: Arrangement, absolute: int
     ) -> tuple[Tensor, Tensor]:
-        shift = bias.to(x.dtype)[:, None, :]
-        mixed = torch.baddbmm(shift, arrangement.cut(x), weight.to(x.dtype).mT)
+        mixed = _products(x, weight, bias, arrangement)
         folded = mixed[..., :absolute]
-        integer, sign = SIGNS[x.dtype]
-        signs = folded.view(integer) & sign
+        signs = torch.ones_like(folded).copysign(folded)
         folded.abs_()
         return arrangement.place(mixed, x.shape[1]), signs
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, weight, bias, ctx.arrangement, ctx.absolute = inputs
+        x, weight, _, ctx.arrangement, ctx.absolute = inputs
         ctx.save_for_backward(x, weight, output[1])
         ctx.mark_non_differentiable(output[1])
-        ctx.bias_type = bias.dtype
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         x, weight, signs = ctx.saved_tensors
-        # A copy: what autograd hands over may be read by others.
-        gradient = ctx.arrangement.unplace(gradients[0]).clone()
-        gradient.view(signs.dtype)[..., : ctx.absolute].bitwise_xor_(signs)
+        placed = ctx.arrangement.unplace(gradients[0])
+        folded, others = placed[..., : ctx.absolute], placed[..., ctx.absolute :]
+        gradient = torch.cat((folded * signs, others), dim=-1)
         of_x = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
-            back = torch.bmm(gradient, weight.to(gradient.dtype))
-            of_x = ctx.arrangement.uncut(back, x.shape[1])
+            of_x = ctx.arrangement.uncut(torch.bmm(gradient, weight), x.shape[1])
         if ctx.needs_input_grad[1]:
-            of_weight = torch.bmm(gradient.mT, ctx.arrangement.cut(x)).to(weight.dtype)
+            of_weight = torch.bmm(gradient.mT, ctx.arrangement.cut(x))
         if ctx.needs_input_grad[2]:
             ones = gradient.new_ones(1, 1, 1).expand(gradient.shape[0], 1, gradient.shape[1])
-            of_bias = torch.bmm(ones, gradient)[:, 0].to(ctx.bias_type)
+            of_bias = torch.bmm(ones, gradient)[:, 0]
         return of_x, of_weight, of_bias, None, None

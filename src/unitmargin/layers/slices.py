@@ -7,7 +7,7 @@ Maps are read and written channels last, as they lie in memory in training.
 
 import math
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -35,26 +35,29 @@ class Arrangement:
     def __post_init__(self) -> None:
         if len(self.map_size) != 2:
             raise ValueError(f"map_size must be height and width, got {self.map_size}; give both")
-        sides = [
-            require_whole("map_size", side, 1, "give height and width") for side in self.map_size
-        ]
+        sides = (require_whole("map_size", n, 1, "give height and width") for n in self.map_size)
         object.__setattr__(self, "map_size", tuple(sides))
+
+    def _require(self, field: str, lowest: int, step: str) -> None:
+        """Keep a field as a whole number of at least ``lowest``."""
+        whole = require_whole(field, getattr(self, field), lowest, step)
+        object.__setattr__(self, field, whole)
 
     def configuration(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self) | {"map_size": list(self.map_size)}
+        return vars(self) | {"map_size": list(self.map_size)}
 
     @property
     def pixels(self) -> int:
         return math.prod(self.map_size)
 
-    def require_maps(self, x: Tensor) -> None:
-        """Raise a ValueError unless ``x`` are maps of this size, or they would be cut otherwise."""
-        if x.ndim != 4 or tuple(x.shape[2:]) != self.map_size:
-            height, width = self.map_size
+    def require_maps(self, x: Tensor, channels: int) -> None:
+        """Raise a ValueError unless ``x`` are such maps: others would be cut otherwise."""
+        expected = (channels, *self.map_size)
+        if x.ndim != 4 or tuple(x.shape[1:]) != expected:
             raise ValueError(
-                f"x must be maps (batch, channels, {height}, {width}), got shape {tuple(x.shape)}; "
-                "build the layer for the size of its maps"
+                f"x must be maps (batch, {', '.join(map(str, expected))}), got shape "
+                f"{tuple(x.shape)}; build the layer for its maps"
             )
 
     @abstractmethod
@@ -79,11 +82,11 @@ class Arrangement:
     @abstractmethod
     def uncut(self, slices: Slices, channels: int) -> Maps: ...
 
-    @abstractmethod
-    def place(self, slices: Slices, channels: int) -> Maps: ...
+    def place(self, slices: Slices, channels: int) -> Maps:
+        return self.uncut(slices, channels)
 
-    @abstractmethod
-    def unplace(self, x: Maps) -> Slices: ...
+    def unplace(self, x: Maps) -> Slices:
+        return self.cut(x)
 
 
 def _rows(x: Maps) -> Shaped[Tensor, "batch pixels c"]:
@@ -115,8 +118,8 @@ class Windows(Arrangement):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_whole("size", self.size, 1, "give the side of a window")
-        require_whole("shift", self.shift, 0, "give the pixels to roll by")
+        self._require("size", 1, "give the side of a window")
+        self._require("shift", 0, "give the pixels to roll by")
         height, width = self.map_size
         if height % self.size or width % self.size:
             raise ValueError(
@@ -136,8 +139,8 @@ class Windows(Arrangement):
         return side // self.size**2
 
     def cut(self, x: Maps) -> Slices:
-        order, _ = _window_orders(*self.map_size, self.size, self.shift)
-        rows = _rows(x).index_select(1, order.to(x.device))
+        order, _ = self._orders(self.shift, x.device)
+        rows = _rows(x).index_select(1, order)
         return rows.reshape(1, -1, self.size**2 * x.shape[1])
 
     def uncut(self, slices: Slices, channels: int) -> Maps:
@@ -150,9 +153,16 @@ class Windows(Arrangement):
         return Windows(self.map_size, self.size).cut(x)
 
     def _back(self, slices: Slices, channels: int, shift: int) -> Maps:
-        _, inverse = _window_orders(*self.map_size, self.size, shift)
-        rows = slices.reshape(-1, self.pixels, channels).index_select(1, inverse.to(slices.device))
+        _, inverse = self._orders(shift, slices.device)
+        rows = slices.reshape(-1, self.pixels, channels).index_select(1, inverse)
         return _maps(rows, self.map_size)
+
+    def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Kept for all calls but those of a compiler, whose tensors are no numbers."""
+        compiling = torch.compiler.is_compiling()
+        return (_window_orders if compiling else _kept_orders)(
+            *self.map_size, self.size, shift, device
+        )
 
 
 @dataclass(frozen=True)
@@ -162,9 +172,6 @@ class Folds(Windows):
 
     cuts = "folds"
 
-    def slices(self, channels: int) -> int:
-        return self.pixels // self.size**2
-
     def place(self, slices: Slices, channels: int) -> Maps:
         height, width = (side // self.size for side in self.map_size)
         return _maps(slices, (height, width))
@@ -173,13 +180,19 @@ class Folds(Windows):
         return _rows(x).reshape(1, -1, x.shape[1])
 
 
-@lru_cache(maxsize=64)
-def _window_orders(height: int, width: int, size: int, shift: int) -> tuple[Tensor, Tensor]:
+def _window_orders(
+    height: int, width: int, size: int, shift: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
     """Pixels in the order of windows, and the inverse of that order."""
-    numbers = torch.arange(height * width).view(height, width).roll((-shift, -shift), (0, 1))
-    windows = numbers.view(height // size, size, width // size, size)
-    order = windows.transpose(1, 2).flatten()
-    return order, order.argsort()
+    with torch.inference_mode(False):
+        numbers = torch.arange(height * width, device=device).view(height, width)
+        rolled = numbers.roll((-shift, -shift), (0, 1))
+        windows = rolled.view(height // size, size, width // size, size)
+        order = windows.transpose(1, 2).flatten()
+        return order, order.argsort()
+
+
+_kept_orders = lru_cache(maxsize=16)(_window_orders)
 
 
 @dataclass(frozen=True)
@@ -239,16 +252,10 @@ class Positions(Arrangement):
         return side
 
     def cut(self, x: Maps) -> Slices:
-        return _rows(x).transpose(0, 1).contiguous()
+        return _rows(x).transpose(0, 1)
 
     def uncut(self, slices: Slices, channels: int) -> Maps:
         return _maps(slices.transpose(0, 1), self.map_size)
-
-    def place(self, slices: Slices, channels: int) -> Maps:
-        return self.uncut(slices, channels)
-
-    def unplace(self, x: Maps) -> Slices:
-        return self.cut(x)
 
 
 @dataclass(frozen=True)
@@ -266,7 +273,7 @@ class Groups(Arrangement):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_whole("size", self.size, 1, "give the channels of a group")
+        self._require("size", 1, "give the channels of a group")
 
     def stack(self, channels: int) -> tuple[int, int]:
         if channels % self.size:
@@ -286,12 +293,6 @@ class Groups(Arrangement):
     def uncut(self, slices: Slices, channels: int) -> Maps:
         apart = slices.reshape(len(slices), -1, self.pixels, self.size).permute(1, 2, 0, 3)
         return _maps(apart.flatten(2), self.map_size)
-
-    def place(self, slices: Slices, channels: int) -> Maps:
-        return self.uncut(slices, channels)
-
-    def unplace(self, x: Maps) -> Slices:
-        return self.cut(x)
 
 
 ARRANGEMENTS: dict[str, type[Arrangement]] = {

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.mixing import MIXINGS, Mixing
 from unitmargin.layers.contract import ManifoldParameters, TrainableLayer
-from unitmargin.layers.mixing import mix
+from unitmargin.layers.mixing import mix, require_absolute
 from unitmargin.layers.promises import GNP
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.layers.slices import Arrangement
@@ -56,12 +56,9 @@ class OrthogonalMixing(TrainableLayer):
         super().__init__()
         count, side = arrangement.stack(channels)
         self.arrangement, self.channels = arrangement, channels
-        self.absolute = round(ABSOLUTE * side) if absolute is None else absolute
-        if not 0 <= self.absolute <= side:
-            raise ValueError(
-                f"absolute must be between 0 and the {side} entries of a slice, got {absolute}; "
-                "leave it out for a quarter of them"
-            )
+        self.absolute = require_absolute(
+            round(ABSOLUTE * side) if absolute is None else absolute, side
+        )
         noise = torch.randn(count, side, side) * (ANGLE / (2.0 * side) ** 0.5)
         self.raw = nn.Parameter(polish(torch.eye(side) + noise - noise.mT).to(noise.dtype))
         self.bias = nn.Parameter(torch.zeros(count, side), requires_grad=bias)
@@ -81,7 +78,8 @@ class OrthogonalMixing(TrainableLayer):
             torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.raw.dtype
         )
         with torch.autocast(kind, enabled=False):
-            return mix(x.to(dtype), self.raw, self.bias, self.arrangement, self.absolute)
+            x, weight, bias = x.to(dtype), self.raw.to(dtype), self.bias.to(dtype)
+            return mix(x, weight, bias, self.arrangement, self.absolute)
 
     def fix(self) -> Mixing:
         return self.stored(self.raw)

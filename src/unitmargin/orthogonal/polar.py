@@ -91,7 +91,7 @@ def polish(weight: Matrices) -> Matrices:
         ValueError: the iteration does not converge (a singular value is zero or above sqrt 3).
     """
     wide = weight.detach().to(torch.complex128 if weight.is_complex() else torch.float64)
-    if wide.numel() == 0:
+    if wide.numel() == 0 or wide.is_meta:
         return wide
     eye = torch.eye(wide.shape[-2], dtype=wide.dtype, device=wide.device)
     size = float("inf")

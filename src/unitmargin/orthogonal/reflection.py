@@ -82,7 +82,8 @@ class OrthogonalReflection(TrainableLayer):
             torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.raw.dtype
         )
         with torch.autocast(kind, enabled=False):
-            return reflect(x.to(dtype), self.raw, self.bias, self.arrangement)
+            x, weight, bias = x.to(dtype), self.raw.to(dtype), self.bias.to(dtype)
+            return reflect(x, weight, bias, self.arrangement)
 
     def fix(self) -> Reflection:
         return self.stored(self.raw)
