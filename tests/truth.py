@@ -13,9 +13,11 @@ import mpmath
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from slicing import slices
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
+from unitmargin.frozen.reflection import Reflection
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
@@ -23,6 +25,7 @@ from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.slices import Arrangement, Folds
 
 Integers = NDArray[Any]
 
@@ -84,6 +87,8 @@ class Truth:
                 return _roots((windows * windows).sum((2, 4)))
             averages: Integers = windows.sum((2, 4)) // size
             return averages
+        if isinstance(layer, Reflection):
+            return self._reflect(layer, x)
         if isinstance(layer, ConvexCombination):
             share, output = self.number(float(layer.share)), x
             for inner in layer.sublayers():
@@ -91,6 +96,15 @@ class Truth:
             joined: Integers = share * x + ((1 << self.bits) - share) * output
             return joined >> self.bits
         return _moved(layer, x)
+
+    def _reflect(self, layer: Reflection, x: Integers) -> Integers:
+        """Slice by slice, as the definition of its arrangement says."""
+        weight, bias = self.fixed(layer.weight), self.fixed(layer.bias)
+        flat, output = x.ravel(), np.empty_like(x.ravel())
+        for matrix, inside, outside in slices(layer.arrangement, layer.channels):
+            positive = np.maximum((weight[matrix] @ flat[inside] >> self.bits) + bias[matrix], 0)
+            output[outside] = flat[inside] - 2 * (weight[matrix].T @ positive >> self.bits)
+        return output.reshape(_placed(layer.arrangement, x.shape))
 
     def _convolve(self, layer: CircularConvolution, x: Integers) -> Integers:
         """By frequency, with the cosines and sines of the exact transform."""
@@ -107,6 +121,14 @@ class Truth:
         total = own_cos.T @ real + 2 * (cosine.T @ a - sine.T @ b)
         maps = ((total >> bits) // pixels).T.reshape(-1, height, width)
         return maps + self.fixed(layer.bias)[:, None, None]
+
+
+def _placed(arrangement: Arrangement, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what is made of the slices of a map."""
+    if isinstance(arrangement, Folds):
+        size = arrangement.size
+        return (shape[0] * size**2, shape[1] // size, shape[2] // size)
+    return shape
 
 
 def _roots(squares: Integers) -> Integers:

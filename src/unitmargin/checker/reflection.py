@@ -22,8 +22,8 @@ def reflection(
 ) -> Step:
     """x - 2 W^T max(W x + b, 0) on every slice: (C17).
 
-    Whichever coordinates are positive, the Jacobian is I - 2 V^T V with some rows V of W: symmetric,
-    its eigenvalues from 1 - 2 |W|^2 to 1.
+    Whichever coordinates are positive, the Jacobian is I - 2 V^T V with some rows V of W: it is
+    symmetric with eigenvalues from 1 - 2 |W|^2 to 1.
     """
     height, width = map_size
     if weight.ndim != 3 or not weight.size or max(height, width) > LARGEST_SIDE:

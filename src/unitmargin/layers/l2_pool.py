@@ -93,7 +93,8 @@ class _WindowNorms(torch.autograd.Function):
 
 def _windows(x: Tensor, size: int) -> Float[Tensor, "batch c hh size ww size"]:
     height, width = x.shape[2] // size, x.shape[3] // size
-    return x.unflatten(3, (width, size)).unflatten(2, (height, size))
+    windows: Tensor = x.unflatten(3, (width, size)).unflatten(2, (height, size))
+    return windows
 
 
 def _scaled(windows: Tensor) -> tuple[Tensor, Tensor]:

@@ -38,7 +38,7 @@ def reflect(
 
 def _products(
     x: Maps, weight: Weights, bias: Biases, arrangement: Arrangement
-) -> tuple[Slices, Slices]:
+) -> tuple[Slices, Float[Tensor, "stack rows k"]]:
     """Reflected slices, and the positive parts of their coordinates."""
     slices = arrangement.cut(x)
     # Strides that depend on the shape alone: products of others are summed in other orders.
