@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from reflecting import reflection
+from slicing import mixing
 from torch import Tensor
 
 from unitmargin.data import Samples
@@ -16,6 +18,7 @@ from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
 from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.certify import certify_samples
@@ -103,6 +106,19 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         (2, 6, 12),
         convolution(2, 5, 6, 12), L2Pool(3), convolution(5, 4, 2, 4), PartialAbs(2), L2Pool(2),
         Flatten(), dense(8, 4),
+    ),
+    "mixed": lambda: _build(
+        (3, 8, 4),
+        Normalize(torch.rand(3), torch.tensor([0.4, 0.5, 0.6])),
+        mixing(Folds((8, 4), 2, 1), 3), mixing(Windows((4, 2), 2, 1), 12, absolute=0),
+        mixing(Shifts((4, 2)), 12), mixing(Positions((4, 2)), 12),
+        residual(0.4, mixing(Groups((4, 2), 3), 12), Abs()), Flatten(), dense(96, 5),
+    ),
+    "reflected": lambda: _build(
+        (3, 8, 4),
+        reflection(Folds((8, 4), 2, 1), 3), reflection(Windows((4, 2), 2, 1), 12),
+        reflection(Shifts((4, 2)), 12), reflection(Positions((4, 2)), 12),
+        residual(0.4, reflection(Groups((4, 2), 3), 12), Abs()), Flatten(), dense(96, 5),
     ),
     "residual": lambda: _build(
         (2, 4, 4),

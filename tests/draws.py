@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork
+from unitmargin.frozen.mixing import MIXINGS
+from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
@@ -15,6 +17,15 @@ from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.slices import (
+    EIGHTHS,
+    Arrangement,
+    Folds,
+    Groups,
+    Positions,
+    Shifts,
+    Windows,
+)
 
 MAPS = [(1, 1), (2, 2), (1, 3), (3, 1), (2, 3), (4, 4), (5, 2), (1, 7), (3, 5)]
 """Odd, prime and non-square ones, transformed by matrix."""
@@ -128,6 +139,28 @@ def in_shape(draw: Draw) -> tuple[int, ...]:
     return (LONG if random.random() < 0.1 else random.randint(1, 2), *random.choice(FFT_MAPS))
 
 
+def mixing(draw: Draw, channels: int, size: tuple[int, int]) -> FixedLayer:
+    """A layer of matrices on slices, or a reflection, of those arrangements that take the map."""
+    window = 2 if size[0] % 2 == size[1] % 2 == 0 else 1
+    shift = draw.random.randrange(window)
+    possible: list[Arrangement] = [
+        Windows(size, window, shift), Folds(size, window, shift), Positions(size), Groups(size, 1),
+    ]  # fmt: skip
+    if channels >= EIGHTHS:
+        possible += [Shifts(size), Shifts(size)]
+    arrangement = draw.random.choice(possible)
+    count, side = arrangement.stack(channels)
+    reflected = draw.random.random() < 0.5
+    rows = draw.random.randint(1, side) if reflected else side
+    weight = draw.weights(count, rows, side)
+    if draw.random.random() < 0.25:
+        weight = torch.eye(rows, side).expand_as(weight).to(draw.dtype) * draw.weights(1)
+    bias, absolute = draw.bias(count * rows).view(count, rows), draw.random.randint(0, side)
+    if reflected:
+        return REFLECTIONS[type(arrangement)](weight, bias, **arrangement.configuration())
+    return MIXINGS[type(arrangement)](weight, bias, absolute, **arrangement.configuration())
+
+
 Shape = tuple[int, int, int]
 
 
@@ -149,6 +182,12 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
+        while random.random() < 0.5 and channels * height * width <= LONG:
+            mixed = mixing(draw, channels, (height, width))
+            layers.append(mixed)
+            channels, height, width = mixed(
+                torch.zeros(1, channels, height, width, dtype=draw.dtype)
+            ).shape[1:]
         if random.random() < 0.3:
             inner = convolution(draw, channels, channels, (height, width))
             layers.append(combination(draw, [inner, Abs()]))

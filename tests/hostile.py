@@ -136,6 +136,53 @@ def convolution(map_size: Any, real: int = 1, paired: int = 0, **kwargs: Any) ->
     )
 
 
+MIXED: dict[str, dict[str, Any]] = {
+    "window": {"absolute": 1, "map_size": [2, 4], "size": 2, "shift": 1},
+    "fold": {"absolute": 1, "map_size": [2, 4], "size": 2, "shift": 1},
+    "shift": {"absolute": 1, "map_size": [2, 4]},
+    "position": {"absolute": 1, "map_size": [2, 4]},
+    "group": {"absolute": 1, "map_size": [2, 4], "size": 4},
+}
+"""Configurations of mixing layers of maps of 8 channels."""
+
+STACKS = {
+    "window": [1, 32], "fold": [1, 32], "shift": [1, 8], "position": [8, 8], "group": [2, 32],
+}  # fmt: skip
+"""How many matrices they have, and of which side."""
+
+
+def mixing(
+    kind: str, stack: Any = None, bias: Any = None, without: str = "", **change: Any
+) -> Parts:
+    """A network of a mixing layer, with another stack, bias or entry of its configuration."""
+    configuration = {name: v for name, v in MIXED[kind].items() if name != without} | change
+    count, side = STACKS[kind] if stack is None else stack
+    tensors = {
+        "0.weight": numbers([count, side, side], 0.1),
+        "0.bias": numbers([count, side] if bias is None else bias),
+    }
+    parts = network(
+        layer(f"{kind}_mixing", **configuration), layer("flatten"), in_shape=(8, 2, 4), inputs=64
+    )
+    return parts._replace(tensors=tensors | head(2, 64))
+
+
+def reflection(
+    kind: str, weight: Any = None, bias: Any = None, without: str = "", **change: Any
+) -> Parts:
+    """A network of a reflection of two rows, with another weight, bias or entry of its
+    configuration."""
+    configuration = {n: v for n, v in MIXED[kind].items() if n not in (without, "absolute")}
+    count, side = STACKS[kind]
+    tensors = {
+        "0.weight": numbers([count, 2, side] if weight is None else weight, 0.1),
+        "0.bias": numbers([count, 2] if bias is None else bias),
+    }
+    stated = layer(f"{kind}_reflection", **configuration | change)
+    parts = network(stated, layer("flatten"), in_shape=(8, 2, 4), inputs=64)
+    return parts._replace(tensors=tensors | head(2, 64))
+
+
 def nested(depth: int) -> Parts:
     inner = layer("convex_combination", branch=[])
     tensors = {"0." + "branch.0." * deep + "share": numbers([]) for deep in range(depth + 1)}

@@ -5,13 +5,18 @@ from collections.abc import Callable
 
 from hostile import (
     F64,
+    MIXED,
+    STACKS,
     Parts,
     convolution,
     definitions,
+    head,
     layer,
+    mixing,
     nested,
     network,
     numbers,
+    reflection,
     small,
 )
 
@@ -99,6 +104,112 @@ MODELS: dict[str, tuple[Parts, bool]] = {
     "map_size of nothing": (convolution([0, 0], in_shape=(1, 1, 2)), False),
     "map_size below nothing": (convolution([-4, -4], in_shape=(1, 1, 2)), False),
     "map_size a number": (convolution(2, in_shape=(1, 1, 2)), False),
+    **{f"a {kind} mixing": (mixing(kind), True) for kind in MIXED},
+    **{f"a {kind} mixing of no absolute values": (mixing(kind, absolute=0), True)
+       for kind in MIXED},
+    **{f"a {kind} mixing of all absolute values": (mixing(kind, absolute=STACKS[kind][1]), True)
+       for kind in MIXED},
+    **{f"a {kind} mixing of too many absolute values":
+       (mixing(kind, absolute=STACKS[kind][1] + 1), False) for kind in MIXED},
+    **{f"a {kind} mixing with absolute {value!r}": (mixing(kind, absolute=value), False)
+       for kind in ("window", "group")
+       for value in (-1, True, False, 1.0, 0.0, "@-0@", [0], [1], [], None, "1", 2**40)},
+    **{f"a {kind} mixing with map_size {value!r}": (mixing(kind, map_size=value), False)
+       for kind in MIXED
+       for value in ([4, 4], [2, 2], [3, 4], [2], [2, 4, 1], [], 4, "ab", [2.0, 4.0], [2, 0],
+                     [2, True], [-2, -4], [2**20, 2**20], None)},
+    **{f"a {kind} mixing without {name}": (mixing(kind, without=name), False)
+       for kind, configuration in MIXED.items() for name in configuration},
+    **{f"a {kind} mixing with one more entry": (mixing(kind, step=1), False) for kind in MIXED},
+    **{f"a {kind} mixing with {name} {value!r}": (mixing(kind, **{name: value}), False)
+       for kind in ("window", "fold")
+       for name, value in (("size", 1), ("size", 4), ("size", 0), ("size", True), ("shift", 2),
+                           ("shift", 2**28), ("shift", -1), ("shift", False), ("shift", [0]),
+                           ("shift", 1.0))},
+    **{f"a {kind} mixing that is not shifted": (mixing(kind, shift=0), True)
+       for kind in ("window", "fold")},
+    **{f"a group mixing with size {value!r}": (mixing("group", size=value), False)
+       for value in (0, 1, 2, 3, 8, True, [4], 4.0, 2**27)},
+    **{f"a {kind} mixing of a stack of {stack}": (mixing(kind, stack), False)
+       for kind in MIXED
+       for stack in ([0, STACKS[kind][1]], [STACKS[kind][0], 0], [3, STACKS[kind][1]],
+                     [STACKS[kind][0], 5], [STACKS[kind][0], 16])},
+    **{f"a {kind} mixing with a bias of {bias}": (mixing(kind, bias=bias), False)
+       for kind in MIXED
+       for bias in ([STACKS[kind][1]], [1, 1], [STACKS[kind][0], 1], [0], [0, 0],
+                    [*STACKS[kind], 1])},
+    "a mixing of matrices that are not square": (
+        mixing("window")._replace(
+            tensors={"0.weight": numbers([1, 32, 16]), "0.bias": numbers([1, 32])} | head(2, 64)
+        ),
+        False,
+    ),
+    "a mixing of one matrix without a stack": (
+        mixing("window")._replace(
+            tensors={"0.weight": numbers([32, 32]), "0.bias": numbers([32])} | head(2, 64)
+        ),
+        False,
+    ),
+    "a mixing of a vector": (mixing("window").with_header(in_shape="[64]"), False),
+    "a mixing of other channels": (mixing("window").with_header(in_shape="[4, 2, 4]"), False),
+    "a mixing of other maps": (mixing("window").with_header(in_shape="[8, 4, 2]"), False),
+    "a mixing of a map of a pixel": (
+        network(
+            layer("position_mixing", absolute=0, map_size=[1, 1]), layer("flatten"),
+            in_shape=(2, 1, 1), **{"0_weight": numbers([1, 2, 2]), "0_bias": numbers([1, 2])},
+        ),
+        True,
+    ),
+    "shifts of seven channels": (
+        network(
+            layer("shift_mixing", absolute=0, map_size=[1, 1]), layer("flatten"),
+            in_shape=(7, 1, 1), inputs=7,
+            **{"0_weight": numbers([1, 7, 7]), "0_bias": numbers([1, 7])},
+        ),
+        False,
+    ),
+    "a configuration in another order": (
+        network(
+            layer("window_mixing", shift=0, size=1, map_size=[1, 1], absolute=1), layer("flatten"),
+            in_shape=(2, 1, 1), **{"0_weight": numbers([1, 2, 2]), "0_bias": numbers([1, 2])},
+        ),
+        True,
+    ),
+    "a layer of a branch in another order": (
+        network(
+            layer("convex_combination", branch=[{"configuration": {}, "kind": "abs"}]),
+            **{"0_share": numbers([])},
+        ),
+        True,
+    ),
+    "nothing of what must be there": (
+        network(layer("max_pool", size=0), layer("flatten"), in_shape=(1, 2, 2), inputs=4), False,
+    ),
+    **{f"a {kind} reflection": (reflection(kind), True) for kind in MIXED},
+    **{f"a {kind} reflection with map_size {value!r}": (reflection(kind, map_size=value), False)
+       for kind in MIXED
+       for value in ([4, 4], [3, 4], [2], [2, 4, 1], [], 4, [2.0, 4.0], [2, True], [2**20, 2**20])},
+    **{f"a {kind} reflection without {name}": (reflection(kind, without=name), False)
+       for kind, configuration in MIXED.items() for name in configuration if name != "absolute"},
+    **{f"a {kind} reflection with absolute values": (reflection(kind, absolute=1), False)
+       for kind in MIXED},
+    **{f"a window reflection with {name} {value!r}": (reflection("window", **{name: value}), False)
+       for name, value in (("size", 1), ("size", 4), ("size", 0), ("shift", 2), ("shift", -1),
+                           ("shift", False), ("shift", 1.0))},
+    "a reflection that is not shifted": (reflection("fold", shift=0), True),
+    **{f"a {kind} reflection with a weight of {weight}": (reflection(kind, weight), False)
+       for kind in MIXED
+       for weight in ([0, 2, STACKS[kind][1]], [STACKS[kind][0], 0, STACKS[kind][1]],
+                      [3, 2, STACKS[kind][1]], [STACKS[kind][0], 2, 5], [STACKS[kind][0], 2, 16],
+                      [2, STACKS[kind][1]], [*STACKS[kind], 2, 2])},
+    "a reflection of all rows": (reflection("window", [1, 32, 32], [1, 32]), True),
+    "a reflection of one row": (reflection("group", [2, 1, 32], [2, 1]), True),
+    "a reflection of too many rows": (reflection("window", [1, 33, 32], [1, 33]), False),
+    **{f"a {kind} reflection with a bias of {bias}": (reflection(kind, bias=bias), False)
+       for kind in MIXED
+       for bias in ([2], [1, 1], [STACKS[kind][0], 1], [0], [0, 0], [STACKS[kind][0], 2, 1])},
+    "a reflection of a vector": (reflection("window").with_header(in_shape="[64]"), False),
+    "a reflection of other maps": (reflection("window").with_header(in_shape="[8, 4, 2]"), False),
     "one class": (
         Parts(small().header, {"0.weight": numbers([1, 2]), "0.bias": numbers([1])}).with_header(
             classes='["a"]'

@@ -33,7 +33,7 @@ PATIENCE = 60.0
 QUICK, ALL = 100, 1000
 """Mutations of each kind of file in `make test`, and nightly."""
 
-SEEDS = ("dense", "pooled", "by FFT", "residual")
+SEEDS = ("dense", "pooled", "by FFT", "residual", "mixed")
 """Networks whose files are mutated; together they have layers of all kinds but one."""
 
 

@@ -17,6 +17,7 @@ from slicing import slices
 from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
+from unitmargin.frozen.mixing import Mixing
 from unitmargin.frozen.reflection import Reflection
 from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
@@ -25,7 +26,7 @@ from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
-from unitmargin.layers.slices import Arrangement, Folds
+from unitmargin.layers.slices import Folds
 
 Integers = NDArray[Any]
 
@@ -87,8 +88,8 @@ class Truth:
                 return _roots((windows * windows).sum((2, 4)))
             averages: Integers = windows.sum((2, 4)) // size
             return averages
-        if isinstance(layer, Reflection):
-            return self._reflect(layer, x)
+        if isinstance(layer, Mixing | Reflection):
+            return self._sliced(layer, x)
         if isinstance(layer, ConvexCombination):
             share, output = self.number(float(layer.share)), x
             for inner in layer.sublayers():
@@ -97,14 +98,24 @@ class Truth:
             return joined >> self.bits
         return _moved(layer, x)
 
-    def _reflect(self, layer: Reflection, x: Integers) -> Integers:
+    def _sliced(self, layer: Mixing | Reflection, x: Integers) -> Integers:
         """Slice by slice, as the definition of its arrangement says."""
         weight, bias = self.fixed(layer.weight), self.fixed(layer.bias)
         flat, output = x.ravel(), np.empty_like(x.ravel())
         for matrix, inside, outside in slices(layer.arrangement, layer.channels):
-            positive = np.maximum((weight[matrix] @ flat[inside] >> self.bits) + bias[matrix], 0)
-            output[outside] = flat[inside] - 2 * (weight[matrix].T @ positive >> self.bits)
-        return output.reshape(_placed(layer.arrangement, x.shape))
+            part = flat[inside]
+            products = (weight[matrix] @ part >> self.bits) + bias[matrix]
+            if isinstance(layer, Mixing):
+                products[: layer.absolute] = np.abs(products[: layer.absolute])
+                output[outside] = products
+            else:
+                back = weight[matrix].T @ np.maximum(products, 0)
+                output[outside] = part - (2 * back >> self.bits)
+        shape = x.shape
+        if isinstance(layer.arrangement, Folds):
+            size = layer.arrangement.size
+            shape = (shape[0] * size**2, shape[1] // size, shape[2] // size)
+        return output.reshape(shape)
 
     def _convolve(self, layer: CircularConvolution, x: Integers) -> Integers:
         """By frequency, with the cosines and sines of the exact transform."""
@@ -121,14 +132,6 @@ class Truth:
         total = own_cos.T @ real + 2 * (cosine.T @ a - sine.T @ b)
         maps = ((total >> bits) // pixels).T.reshape(-1, height, width)
         return maps + self.fixed(layer.bias)[:, None, None]
-
-
-def _placed(arrangement: Arrangement, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what is made of the slices of a map."""
-    if isinstance(arrangement, Folds):
-        size = arrangement.size
-        return (shape[0] * size**2, shape[1] // size, shape[2] // size)
-    return shape
 
 
 def _roots(squares: Integers) -> Integers:

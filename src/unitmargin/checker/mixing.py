@@ -17,9 +17,11 @@ Places = NDArray[np.int64]
 
 
 class Slicing(NamedTuple):
-    """So many ``matrices`` of ``side`` rows belong to maps of ``channels``. Of the numbers of such a
-    map's entries ``taken`` makes those of its slices (matrix, slice, entry); of the numbers of a
-    map of shape ``leaves``, ``given`` makes those that the products go to."""
+    """So many ``matrices`` of ``side`` rows belong to maps of ``channels``.
+
+    Of the numbers of such a map's entries ``taken`` makes those of its slices (matrix, slice,
+    entry); of those of a map of shape ``leaves``, ``given`` makes the ones that products go to.
+    """
 
     matrices: int
     side: int
