@@ -1,4 +1,5 @@
-"""One contract for every registered activation, layer, head and model, and for pools of norms.
+"""One contract for every registered activation, layer, head and model, for pools of norms and
+reflections of slices.
 
 A new entry of a registry is tested here without a new test: each property below holds for all of
 them. What is special to one of them is tested in its own file.
@@ -12,6 +13,7 @@ import pytest
 import torch
 from jacobians import gnp_error, jacobian, upd_error
 from jaxtyping import TypeCheckError
+from slicing import ARRANGED
 from torch import Tensor, nn
 
 from unitmargin.auditing.audit import audit
@@ -25,6 +27,7 @@ from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 GNP_EXACT = 1e-12
 """``J J^T`` in float64: a few hundred operations on numbers of size 1."""
@@ -97,6 +100,18 @@ def conv_cases() -> dict[str, Case]:
     }
 
 
+def reflection_cases() -> dict[str, Case]:
+    return {
+        f"reflection of {name}": (
+            lambda a=arrangement, c=channels: OrthogonalReflection(a, c),
+            (channels, *arrangement.map_size),
+        )
+        for name, (arrangement, channels) in ARRANGED.items()
+        if name
+        in ("windows of a long map", "folds", "shifts of a remainder", "positions", "groups")
+    }
+
+
 def head_cases() -> dict[str, Case]:
     return {
         f"{name}-{features}-{classes}": (lambda k=kind, f=features, c=classes: k(f, c), (features,))
@@ -132,7 +147,7 @@ def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
 
 ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
 HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
-WEIGHTED = LINEAR_CASES | CONV_CASES
+WEIGHTED = LINEAR_CASES | CONV_CASES | reflection_cases()
 GNP = ACTIVATION_CASES | pool_cases() | WEIGHTED
 ALL = GNP | HEAD_CASES | MODEL_CASES
 

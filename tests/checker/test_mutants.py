@@ -8,6 +8,7 @@ from mutants import Mutant, run_test_of, source
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
 COMBINATION = "test_peers.py::test_convex_combination"
+REFLECTION = "test_reflection.py::test_a_reflection_by_hand"
 L2_POOL = "test_peers.py::test_l2_pool"
 FOURIER = "test_layers.py::test_transforms_by_hand"
 FALSE = "test_table.py::test_each_false_claim_is_named"
@@ -52,6 +53,32 @@ MUTANTS = [
     Mutant("roundings of an average", "layers.py",
            "gamma(size**2 + 1, arithmetic.unit) * UP", "0.0",
            "test_peers.py::test_scaled_average_pool"),
+    Mutant("norm of a reflection", "reflection.py", "2.0 * inner**2 * UP - 1.0", "inner",
+           REFLECTION),
+    Mutant("norm of a small reflection", "reflection.py",
+           "max(1.0, 2.0 * inner", "max(0.0, 2.0 * inner",
+           "test_reflection.py::test_a_small_weight_has_norm_one_and_a_large_one_more"),
+    Mutant("coordinates of a reflection", "reflection.py", "2.0 * inner * steep +", "", REFLECTION),
+    Mutant("bias of a reflection", "reflection.py", "2.0 * inner * flat +", "", REFLECTION),
+    Mutant("input of a reflection", "reflection.py", "0.5 * kept + ", "", REFLECTION),
+    Mutant("way back of a reflection", "reflection.py", "modulus * (inner + steep)", "0.0",
+           REFLECTION),
+    Mutant("bias on the way back", "reflection.py", "both * modulus * (size + flat)", "0.0",
+           REFLECTION),
+    Mutant("sum of a reflection", "reflection.py",
+           "error(side, rows + 1, 1.0", "error(side, rows, 1.0", REFLECTION),
+    Mutant("own output of a reflection", "reflection.py", "rounded(own, norm, output)", "own",
+           REFLECTION),
+    Mutant("numbers of a reflection", "reflection.py", "double * (inner + modulus)", "0.0",
+           REFLECTION),
+    Mutant("output at zero of a reflection", "reflection.py", "2.0 * inner * size * UP", "0.0",
+           REFLECTION),
+    Mutant("underflow of coordinates", "reflection.py",
+           " + lost((side + 4) * entries, inner, arithmetic)", "",
+           "test_reflection.py::test_underflow_of_a_reflection_is_paid_for"),
+    Mutant("underflow of a reflection", "reflection.py",
+           " + lost(2 * (rows + 4) * entries, inner, arithmetic)", "",
+           "test_reflection.py::test_underflow_of_a_reflection_is_paid_for"),
     Mutant("roundings of a norm", "l2_pool.py", "gamma(half + 5, profile.unit)", "0.0", L2_POOL),
     Mutant("own roundings of a norm", "l2_pool.py", "gamma(half + 2)", "gamma(half + 1)", L2_POOL),
     Mutant("squares of a norm", "l2_pool.py", "(1.0, float(entries))", "(1.0, 0.0)", L2_POOL),

@@ -3,7 +3,6 @@ certificates."""
 
 import copy
 import itertools
-import math
 from pathlib import Path
 
 import pytest
@@ -141,14 +140,13 @@ def test_the_output_at_zero_is_within_its_bound() -> None:
 
 
 def test_underflow_of_a_reflection_is_paid_for() -> None:
-    """Each of four rows loses four products and four sums, which the way back multiplies by 4; each
-    of eight outputs two doubled products and two sums."""
+    """(19) of four rows with four products, which the way back multiplies by 4, and of eight
+    outputs with two doubled products."""
     layer = WindowReflection(ROWS[None], torch.zeros(1, 2), (2, 4))
-    first = 8 * SMALLEST_NORMAL[torch.float32] * math.sqrt(4.0)
-    second = 6 * SMALLEST_NORMAL[torch.float32] * math.sqrt(8.0)
-    assert 4.0 * first + second <= row(layer).error.constant <= 30.0 * (4.0 * first + second)
-    silent = WindowReflection(0.0 * ROWS[None], torch.zeros(1, 2), (2, 4))
-    assert row(silent).error.constant >= second
+    tiny = SMALLEST_NORMAL[torch.float32]
+    first = 4.0 * (4.0 + 4.0) * tiny * 2.0
+    second = 4.0 * (4.0 + 4.0) * tiny * 8.0**0.5
+    assert row(layer).error.constant == pytest.approx(4.0 * first + second, rel=1e-5, abs=0.0)
 
 
 @every
