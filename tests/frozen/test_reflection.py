@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from jacobians import gnp_error
 from reflecting import orthonormal, reflection
 from slicing import ARRANGED
 from torch import Tensor
@@ -84,8 +85,17 @@ def test_no_piece_of_any_weight_exceeds_its_bounds(scale: float) -> None:
     assert float(values.max()) <= bound
     assert float(values.max()) == pytest.approx(bound, rel=1e-9)
     assert layer.gains().largest == pytest.approx(bound, rel=1e-9)
-    if scale >= 1.0:  # every |1 - 2 s^2| is that of a piece, none of its pieces is further from 1
-        assert layer.gains().smallest <= float(values.min()) + EXACTNESS
+    assert layer.gains().smallest <= float(values.min()) + EXACTNESS
+
+
+def test_two_rows_that_reflect_only_together_are_found() -> None:
+    """Both reflect as one unit vector would, and each alone projects."""
+    weight = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]).double() / 2.0**0.5
+    layer = PositionReflection(weight, torch.tensor([[0.0, 1.0]]).double(), (1, 1))
+    assert layer.gains().smallest == 0.0
+    assert layer.promise.measure(layer.singular_values()) == 1.0
+    assert gnp_error(layer, torch.tensor([1.0, 0.0]).double().view(2, 1, 1)) <= EXACTNESS
+    assert gnp_error(layer, torch.tensor([-1.0, 0.0]).double().view(2, 1, 1)) >= 0.9
 
 
 def test_constants_are_the_largest_of_all_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
