@@ -135,7 +135,7 @@ def in_shape(draw: Draw) -> tuple[int, ...]:
     if random.random() < 0.5:
         return (random.randint(1, 6) if random.random() < 0.93 else LONG,)
     if random.random() < 0.94:
-        return (random.randint(1, 2), *random.choice(MAPS))
+        return (random.choice([1, 1, 2, 2, EIGHTHS]), *random.choice(MAPS))
     return (LONG if random.random() < 0.1 else random.randint(1, 2), *random.choice(FFT_MAPS))
 
 
@@ -165,14 +165,19 @@ Shape = tuple[int, int, int]
 
 
 def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
-    """Convolutions and what stands between them, and the number of features behind them."""
+    """Convolutions and mixing layers, what stands between them, and how many features follow."""
     random = draw.random
     layers: list[FixedLayer] = []
     channels, height, width = shape
     for _ in range(random.randint(0, 1 if channels * height * width > 40 else 2)):
-        outputs = random.randint(1, 2)
-        layers.append(convolution(draw, channels, outputs, (height, width)))
-        channels = outputs
+        if random.random() < 0.4 and channels * height * width <= LONG:
+            layers.append(mixing(draw, channels, (height, width)))
+            x = torch.zeros(1, channels, height, width, dtype=draw.dtype)
+            channels, height, width = layers[-1](x).shape[1:]
+        else:
+            outputs = random.randint(1, 2)
+            layers.append(convolution(draw, channels, outputs, (height, width)))
+            channels = outputs
         if random.random() < 0.5:
             layers.append(
                 Abs() if channels % 2 else random.choice([MaxMin(), OPLU(), PartialAbs(2)])
@@ -182,12 +187,6 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
-        while random.random() < 0.5 and channels * height * width <= LONG:
-            mixed = mixing(draw, channels, (height, width))
-            layers.append(mixed)
-            channels, height, width = mixed(
-                torch.zeros(1, channels, height, width, dtype=draw.dtype)
-            ).shape[1:]
         if random.random() < 0.3:
             inner = convolution(draw, channels, channels, (height, width))
             layers.append(combination(draw, [inner, Abs()]))

@@ -94,7 +94,7 @@ def matrix_of(
 
 
 def orthogonal(count: int, side: int) -> Float[Tensor, "count side side"]:
-    return torch.linalg.qr(torch.randn(count, side, side, dtype=torch.float64)).Q
+    return torch.linalg.qr(torch.randn(count, side, side, dtype=torch.float64)).Q.contiguous()
 
 
 def mixing(arrangement: Arrangement, channels: int, absolute: int | None = None) -> Mixing:

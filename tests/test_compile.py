@@ -13,11 +13,14 @@ SCRIPT = """
 import torch
 from unitmargin.models import build_model
 
-for conv, linear, size in (
-    ("manifold", "manifold", 8), ("skew", "skew", 8), ("cayley", "bjorck", 16)
-):
-    model = build_model("ugnn", (1, size, size), 3, conv=conv, linear=linear, depth=2, hidden=(9,))
-    x = torch.rand(4, 1, size, size)
+models = [
+    build_model("ugnn", (1, size, size), 3, conv=conv, linear=linear, depth=2, hidden=(9,))
+    for conv, linear, size in (
+        ("manifold", "manifold", 8), ("skew", "skew", 8), ("cayley", "bjorck", 16)
+    )
+]
+for model in (*models, build_model("mixing_ugnn", (3, 8, 8), 3)):
+    x = torch.rand(4, *model.in_shape)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
     torch.testing.assert_close(compiled, model(x), rtol=0, atol=1e-5)
     compiled.sum().backward()
@@ -27,7 +30,7 @@ for conv, linear, size in (
 
 def test_forward_and_backward_are_one_graph() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-    assert done.stdout.split("\n")[:-1] == ["one graph"] * 3, done.stderr
+    assert done.stdout.split("\n")[:-1] == ["one graph"] * 4, done.stderr
 
 
 EXPORTS = """
@@ -56,8 +59,12 @@ BATCHES = """
 import torch
 from unitmargin.models import build_model, freeze
 
-for shape in ((1, 4, 4), (1, 16, 16), (2, 8, 24)):
-    deployed = freeze(build_model("ugnn", shape, 3, hidden=(6,))).deployed()
+models = [
+    build_model("ugnn", shape, 3, hidden=(6,))
+    for shape in ((1, 4, 4), (1, 16, 16), (2, 8, 24))
+]
+for model in (*models, build_model("mixing_ugnn", (3, 8, 8), 3)):
+    deployed, shape = freeze(model).deployed(), model.in_shape
     x = torch.rand(5, *shape, dtype=torch.float64)
     batch = {0: torch.export.Dim("batch", min=1)}
     graph = torch.export.export(deployed, (x,), dynamic_shapes=(batch,)).module()
@@ -71,7 +78,7 @@ for shape in ((1, 4, 4), (1, 16, 16), (2, 8, 24)):
 def test_deployed_networks_are_exported_for_any_batch() -> None:
     """Maps that are transformed by a matrix, and larger ones by FFT."""
     done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True)
-    assert done.stdout.split("\n")[:-1] == ["any batch"] * 3, done.stderr
+    assert done.stdout.split("\n")[:-1] == ["any batch"] * 4, done.stderr
 
 
 def test_models_in_training_and_frozen_ones_are_exported() -> None:

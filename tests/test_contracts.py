@@ -1,5 +1,5 @@
-"""One contract for every registered activation, layer, head and model, for pools of norms and
-reflections of slices.
+"""One contract for every registered activation, layer, head and model, pools of norms, and
+layers on slices of maps.
 
 A new entry of a registry is tested here without a new test: each property below holds for all of
 them. What is special to one of them is tested in its own file.
@@ -27,6 +27,7 @@ from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.orthogonal.mixing import OrthogonalMixing
 from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 GNP_EXACT = 1e-12
@@ -100,15 +101,13 @@ def conv_cases() -> dict[str, Case]:
     }
 
 
-def reflection_cases() -> dict[str, Case]:
+def sliced_cases(kind: type[OrthogonalMixing] | type[OrthogonalReflection]) -> dict[str, Case]:
     return {
-        f"reflection of {name}": (
-            lambda a=arrangement, c=channels: OrthogonalReflection(a, c),
+        f"{kind.__name__}-{name}": (
+            lambda a=arrangement, c=channels: kind(a, c),
             (channels, *arrangement.map_size),
         )
         for name, (arrangement, channels) in ARRANGED.items()
-        if name
-        in ("windows of a long map", "folds", "shifts of a remainder", "positions", "groups")
     }
 
 
@@ -126,6 +125,7 @@ OTHER_SHAPE = (1, 4, 4)
 OPTIONS: dict[str, dict[str, object]] = {
     "ugnn": {"kernel_size": 5, "conv": "manifold"},
     "dense_ugnn": {},
+    "mixing_ugnn": {"fold": 2},
 }
 OTHER_OPTIONS: dict[str, object] = {"width": 2}
 
@@ -147,7 +147,8 @@ def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
 
 ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
 HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
-WEIGHTED = LINEAR_CASES | CONV_CASES | reflection_cases()
+SLICED = sliced_cases(OrthogonalMixing) | sliced_cases(OrthogonalReflection)
+WEIGHTED = LINEAR_CASES | CONV_CASES | SLICED
 GNP = ACTIVATION_CASES | pool_cases() | WEIGHTED
 ALL = GNP | HEAD_CASES | MODEL_CASES
 

@@ -15,6 +15,7 @@ GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
 RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
 DENSE, CONVOLVED = "frozen/dense.py", "frozen/convolution.py"
 COMBINED, CERTIFICATE = "frozen/combination.py", "certificates/certify.py"
+MIXED, MIXING = "frozen/mixing.py", "frozen/test_mixing.py::test_bounds_of_a_mixing_layer_by_hand"
 ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
 TRANSFORMS, ARITHMETIC = "frozen/transforms.py", "layers/arithmetic.py"
 NUMBERS, EXTREMES = "layers/test_arithmetic.py", "frozen/test_extremes.py"
@@ -71,6 +72,27 @@ MUTANTS = [
     Mutant("roundings of an average", "layers/average_pool.py",
            "gamma(entries + POOL_ROUNDINGS, arithmetic.unit)", "0.0",
            "frozen/test_layer_rounding.py::test_an_average_by_hand"),
+    Mutant("absolute norm of a mixing layer", MIXED,
+           "terms = incoming * constants.absolute +", "terms = incoming +", MIXING),
+    Mutant("bias of a mixing layer", MIXED,
+           "incoming * constants.absolute + Affine(constants.bias)",
+           "incoming * constants.absolute", MIXING),
+    Mutant("rounding of the bias of a mixing layer", MIXED, "gamma(side + 1, arithmetic.unit)",
+           "gamma(side, arithmetic.unit)", MIXING),
+    Mutant("slices that share a matrix", MIXED, "served**0.5 * UP", "1.0", MIXING),
+    Mutant("norms of all matrices of a stack", MIXED, "max(map(spectral_norm_bound, chunks))",
+           "spectral_norm_bound(chunks[0])",
+           "frozen/test_mixing.py::test_constants_are_the_largest_of_all_matrices"),
+    Mutant("absolute norms of all matrices of a stack", MIXED,
+           "max(map(absolute_norm_bound, chunks))", "absolute_norm_bound(chunks[0])",
+           "frozen/test_mixing.py::test_constants_are_the_largest_of_all_matrices"),
+    Mutant("biases of all matrices of a stack", MIXED, "self.bias.flatten()[None]",
+           "self.bias[:1]", "frozen/test_mixing.py::test_the_bias_is_that_of_all_slices"),
+    Mutant("underflow of a mixing layer", MIXED,
+           "error + arithmetic.underflow(side, outputs)", "error",
+           "frozen/test_mixing.py::test_underflow_of_a_mixing_layer_is_paid_for"),
+    Mutant("slopes at zeros", "layers/mixing.py", "torch.ones_like(folded).copysign(folded)",
+           "folded.sign()", "layers/test_mixing.py::test_slopes_at_zeros_are_signs_too"),
     Mutant("roundings of a norm", L2_POOL,
            "gamma((entries + 1) // 2 + ROOT_ROUNDINGS, arithmetic.unit)", "0.0", NORMS),
     Mutant("entries of a norm", L2_POOL, "(entries + 1) // 2 + ROOT", "ROOT", NORMS),

@@ -8,6 +8,7 @@ from mutants import Mutant, run_test_of, source
 HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
 COMBINATION = "test_peers.py::test_convex_combination"
+MIXING = "test_mixing.py::test_errors_by_hand"
 REFLECTION = "test_reflection.py::test_a_reflection_by_hand"
 L2_POOL = "test_peers.py::test_l2_pool"
 FOURIER = "test_layers.py::test_transforms_by_hand"
@@ -53,6 +54,25 @@ MUTANTS = [
     Mutant("roundings of an average", "layers.py",
            "gamma(size**2 + 1, arithmetic.unit) * UP", "0.0",
            "test_peers.py::test_scaled_average_pool"),
+    Mutant("products of a mixing layer", "mixing.py", "share * modulus", "0.0", MIXING),
+    Mutant("absolute norm of a mixing layer", "mixing.py", "Error(share * modulus",
+           "Error(share * norm", MIXING),
+    Mutant("bias of a mixing layer", "mixing.py", "share * size + lost", "lost", MIXING),
+    Mutant("rounding of the bias of a mixing layer", "mixing.py", "gamma(roundings + 1",
+           "gamma(roundings", MIXING),
+    Mutant("slices that share a matrix", "mixing.py", "* served**0.5 * UP", "* UP", MIXING),
+    Mutant("sums of a deployed mixing layer", "mixing.py", "error(side, profile)",
+           "error(own_length(side), profile)", "test_mixing.py::test_own_sums_are_shorter"),
+    Mutant("underflow of a mixing layer", "mixing.py",
+           "+ lost((side + 4) * entries, norm, arithmetic)", "",
+           "test_mixing.py::test_underflow_is_paid_for"),
+    Mutant("maps of a mixing layer", "mixing.py", "if met != shape", "if False",
+           "../test_hostile_files.py::test_both_readers_judge_a_model_alike"),
+    Mutant("the way of a shift", "mixing.py", "((1, 1), (-1, 1), (1, 2), (-1, 2))",
+           "((1, 1), (-1, 1), (-1, 2), (1, 2))",
+           "test_mixing.py::test_a_layer_is_that_of_its_definition"),
+    Mutant("the way of rolled windows", "mixing.py", "(-shift, -shift)", "(shift, shift)",
+           "test_mixing.py::test_places_are_permutations"),
     Mutant("norm of a reflection", "reflection.py", "2.0 * inner**2 * UP - 1.0", "inner",
            REFLECTION),
     Mutant("norm of a small reflection", "reflection.py",

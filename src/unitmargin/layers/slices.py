@@ -6,10 +6,10 @@ Maps are read and written channels last, as they lie in memory in training.
 """
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Shaped
@@ -25,12 +25,11 @@ EIGHTHS = 8
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class Arrangement(ABC):
     """How maps of one size are cut: ``cut`` and ``place``, and their inverses, which are their
     transposes too. All matrices of a ``stack`` have the slices of its ``rows``."""
 
     map_size: tuple[int, int]
-    cuts: ClassVar[str]
 
     def __post_init__(self) -> None:
         if len(self.map_size) != 2:
@@ -114,7 +113,6 @@ class Windows(Arrangement):
 
     size: int = 2
     shift: int = 0
-    cuts = "windows"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,8 +126,7 @@ class Windows(Arrangement):
             )
         if self.shift >= self.size:
             raise ValueError(
-                f"shift must be below the size {self.size} of a window, got {self.shift}; a larger "
-                "one only renames windows"
+                f"shift must be below the size {self.size} of a window, got {self.shift}; lower it"
             )
 
     def stack(self, channels: int) -> tuple[int, int]:
@@ -159,18 +156,14 @@ class Windows(Arrangement):
 
     def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Kept for all calls but those of a compiler, whose tensors are no numbers."""
-        compiling = torch.compiler.is_compiling()
-        return (_window_orders if compiling else _kept_orders)(
-            *self.map_size, self.size, shift, device
-        )
+        orders = _window_orders if torch.compiler.is_compiling() else _kept_orders
+        return orders(*self.map_size, self.size, shift, device)
 
 
 @dataclass(frozen=True)
 class Folds(Windows):
     """As windows, and each window becomes one pixel of a smaller map, its entries the channels: a
     PixelUnshuffle and a matrix in one, without a copy between them."""
-
-    cuts = "folds"
 
     def place(self, slices: Slices, channels: int) -> Maps:
         height, width = (side // self.size for side in self.map_size)
@@ -187,8 +180,7 @@ def _window_orders(
     with torch.inference_mode(False):
         numbers = torch.arange(height * width, device=device).view(height, width)
         rolled = numbers.roll((-shift, -shift), (0, 1))
-        windows = rolled.view(height // size, size, width // size, size)
-        order = windows.transpose(1, 2).flatten()
+        order = rolled.view(height // size, size, width // size, size).transpose(1, 2).flatten()
         return order, order.argsort()
 
 
@@ -203,8 +195,6 @@ class Shifts(Arrangement):
     Raises:
         ValueError: fewer than eight channels.
     """
-
-    cuts = "pixels"
 
     def stack(self, channels: int) -> tuple[int, int]:
         if channels < EIGHTHS:
@@ -243,8 +233,6 @@ class Shifts(Arrangement):
 class Positions(Arrangement):
     """All channels of each pixel, a matrix of its own for every pixel."""
 
-    cuts = "positions"
-
     def stack(self, channels: int) -> tuple[int, int]:
         return self.pixels, channels
 
@@ -269,7 +257,6 @@ class Groups(Arrangement):
     """
 
     size: int = 16
-    cuts = "groups"
 
     def __post_init__(self) -> None:
         super().__post_init__()
