@@ -103,8 +103,8 @@ class Reflection(WeightedLayer):
 
 def reflected_values(weight: Float[Tensor, "stack k n"]) -> Float[Tensor, " values"]:
     """Those of the Jacobian where all rows reflect, ``|1 - 2 s^2|`` for singular values s of W, and
-    1, where none does; and 0 where ``1 - 2 s^2`` takes both signs. No piece has one beyond them: the
-    Gram matrices of some rows have eigenvalues between those of all."""
+    1, where none does; and 0 where ``1 - 2 s^2`` takes both signs. No piece has one beyond them:
+    the Gram matrices of some rows have eigenvalues between those of all."""
     values = 1.0 - 2.0 * singular_values(weight).square()
     ends = [0.0, 1.0] if float(values.min()) <= 0.0 <= float(values.max()) else [1.0]
     return torch.cat((values.abs(), values.new_tensor(ends))).sort().values
