@@ -73,7 +73,7 @@ class _Reflect(torch.autograd.Function):
         through = torch.bmm(gradient, weight.mT)
         if gradients[1] is not None:  # in a second derivative, where the positive parts move too
             through = through - 0.5 * gradients[1]
-        through = torch.where(positive > 0, through, 0.0)
+        through = through * (positive > 0)
         of_x = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
             back = torch.baddbmm(gradient, through, weight, alpha=-2.0)
