@@ -25,7 +25,7 @@ class L2Pool(GNPLayer):
     :math:`J J^T = I`; for a window of zeros it is that of the average pool, all entries 1 / size.
     A window is divided by its largest entry first, so no square overflows or is lost.
     Shapes: ``(batch, c, size*h, size*w)`` to ``(batch, c, h, w)``, in the dtype of the input.
-    Cost: four passes over the map and nothing saved but the input.
+    Cost: a few passes over the map, nothing saved but the input.
     Source: LipNeXt (its pooling).
 
     Raises:
@@ -87,8 +87,9 @@ class _WindowNorms(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         (x,) = ctx.saved_tensors
         largest, ratios = _scaled(_windows(x, ctx.size))
-        unit = torch.where(largest == 0, 1.0 / ctx.size, ratios / _norms(ratios))
-        return (gradients[0][:, :, :, None, :, None] * unit).reshape(x.shape), None
+        ratios = ratios + (largest == 0)  # a window of zeros counts as one of ones
+        shares = gradients[0][:, :, :, None, :, None] / _norms(ratios)
+        return (shares * ratios).reshape(x.shape), None
 
 
 def _windows(x: Tensor, size: int) -> Float[Tensor, "batch c hh size ww size"]:
@@ -99,10 +100,10 @@ def _windows(x: Tensor, size: int) -> Float[Tensor, "batch c hh size ww size"]:
 
 def _scaled(windows: Tensor) -> tuple[Tensor, Tensor]:
     """The largest modulus of each window, and its entries divided by that, unless it is 0."""
-    largest = windows.abs().amax((3, 5), keepdim=True)
+    largest = windows.abs().amax(5, keepdim=True).amax(3, keepdim=True)
     return largest, windows / torch.where(largest == 0, 1.0, largest)
 
 
 def _norms(ratios: Tensor) -> Tensor:
-    norms: Tensor = ratios.square().sum((3, 5), keepdim=True).sqrt()
+    norms: Tensor = ratios.square().sum(5, keepdim=True).sum(3, keepdim=True).sqrt()
     return norms
