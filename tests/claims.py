@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from reflecting import reflection
 from slicing import mixing
 from torch import Tensor
 
 from unitmargin.data import Samples
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork, save
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
@@ -67,7 +69,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "dense": lambda: _build(
         (6,),
         Normalize(torch.rand(6), torch.linspace(0.3, 0.9, 6)),
-        dense(6, 12), Abs(), dense(12, 8), MaxMin(), dense(8, 8), OPLU(), dense(8, 6),
+        dense(6, 12), Abs(), dense(12, 8), MaxMin(), dense(8, 8), OPLU(), PartialAbs(4),
+        dense(8, 6),
         GroupSort(3), dense(6, 4),
     ),
     "head alone": lambda: _build((5,), dense(5, 3)),
@@ -99,6 +102,11 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         convolution(2, 5, 6, 6), Abs(), ScaledAveragePool(3), convolution(5, 4, 2, 2), MaxMin(),
         ScaledAveragePool(2), Flatten(), dense(4, 4),
     ),
+    "pooled by norms": lambda: _build(
+        (2, 6, 12),
+        convolution(2, 5, 6, 12), L2Pool(3), convolution(5, 4, 2, 4), PartialAbs(2), L2Pool(2),
+        Flatten(), dense(8, 4),
+    ),
     "mixed": lambda: _build(
         (3, 8, 4),
         Normalize(torch.rand(3), torch.tensor([0.4, 0.5, 0.6])),
@@ -106,6 +114,12 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         mixing(Shifts((4, 2)), 12), mixing(Positions((4, 2)), 12),
         residual(0.4, mixing(Groups((4, 2), 3), 12), Abs()), mixing(Groups((4, 2), 4), 12),
         Flatten(), dense(96, 5),
+    ),
+    "reflected": lambda: _build(
+        (3, 8, 4),
+        reflection(Folds((8, 4), 2, 1), 3), reflection(Windows((4, 2), 2, 1), 12),
+        reflection(Shifts((4, 2)), 12), reflection(Positions((4, 2)), 12),
+        residual(0.4, reflection(Groups((4, 2), 3), 12), Abs()), Flatten(), dense(96, 5),
     ),
     "residual": lambda: _build(
         (2, 4, 4),

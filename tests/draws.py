@@ -9,10 +9,12 @@ from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense, FrozenNetwork
 from unitmargin.frozen.mixing import MIXINGS
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.frozen.reflection import REFLECTIONS
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.layers.slices import (
@@ -138,7 +140,7 @@ def in_shape(draw: Draw) -> tuple[int, ...]:
 
 
 def mixing(draw: Draw, channels: int, size: tuple[int, int]) -> FixedLayer:
-    """A layer of matrices on slices, of those arrangements that take the map."""
+    """A layer of matrices on slices, or a reflection, of those arrangements that take the map."""
     window = 2 if size[0] % 2 == size[1] % 2 == 0 else 1
     shift = draw.random.randrange(window)
     possible: list[Arrangement] = [
@@ -148,10 +150,14 @@ def mixing(draw: Draw, channels: int, size: tuple[int, int]) -> FixedLayer:
         possible += [Shifts(size), Shifts(size)]
     arrangement = draw.random.choice(possible)
     count, side = arrangement.stack(channels)
-    weight = draw.weights(count, side, side)
+    reflected = draw.random.random() < 0.5
+    rows = draw.random.randint(1, side) if reflected else side
+    weight = draw.weights(count, rows, side)
     if draw.random.random() < 0.25:
-        weight = torch.eye(side).expand_as(weight).to(draw.dtype) * draw.weights(1)
-    bias, absolute = draw.bias(count * side).view(count, side), draw.random.randint(0, side)
+        weight = torch.eye(rows, side).expand_as(weight).to(draw.dtype) * draw.weights(1)
+    bias, absolute = draw.bias(count * rows).view(count, rows), draw.random.randint(0, side)
+    if reflected:
+        return REFLECTIONS[type(arrangement)](weight, bias, **arrangement.configuration())
     return MIXINGS[type(arrangement)](weight, bias, absolute, **arrangement.configuration())
 
 
@@ -173,9 +179,11 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             layers.append(convolution(draw, channels, outputs, (height, width)))
             channels = outputs
         if random.random() < 0.5:
-            layers.append(Abs() if channels % 2 else random.choice([MaxMin(), OPLU()]))
+            layers.append(
+                Abs() if channels % 2 else random.choice([MaxMin(), OPLU(), PartialAbs(2)])
+            )
         if height % 2 == width % 2 == 0 and random.random() < 0.5:
-            pooled = random.choice([ScaledAveragePool(2), PixelUnshuffle(2)])
+            pooled = random.choice([ScaledAveragePool(2), L2Pool(2), PixelUnshuffle(2)])
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
@@ -183,7 +191,8 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             inner = convolution(draw, channels, channels, (height, width))
             layers.append(combination(draw, [inner, Abs()]))
     if random.random() < 0.2:
-        layers.append(ScaledAveragePool(height) if height == width else MaxPool(1))
+        pool = random.choice([ScaledAveragePool, L2Pool])
+        layers.append(pool(height) if height == width else MaxPool(1))
         height, width = (1, 1)
     return [*layers, Flatten()], channels * height * width
 
@@ -203,7 +212,8 @@ def network(seed: int, dtype: torch.dtype) -> FrozenNetwork:
         layers.append(dense(draw, features, outputs))
         features = outputs
         if random.random() < 0.4:
-            layers.append(GroupSort(features) if features > 1 else Abs())
+            kind = random.choice([GroupSort, PartialAbs])
+            layers.append(kind(features) if features > 1 else Abs())
         if random.random() < 0.2:
             layers.append(combination(draw, [dense(draw, features, features)]))
     head = dense(draw, features, random.randint(2, 3))

@@ -167,6 +167,22 @@ def mixing(
     return parts._replace(tensors=tensors | head(2, 64))
 
 
+def reflection(
+    kind: str, weight: Any = None, bias: Any = None, without: str = "", **change: Any
+) -> Parts:
+    """A network of a reflection of two rows, with another weight, bias or entry of its
+    configuration."""
+    configuration = {n: v for n, v in MIXED[kind].items() if n not in (without, "absolute")}
+    count, side = STACKS[kind]
+    tensors = {
+        "0.weight": numbers([count, 2, side] if weight is None else weight, 0.1),
+        "0.bias": numbers([count, 2] if bias is None else bias),
+    }
+    stated = layer(f"{kind}_reflection", **configuration | change)
+    parts = network(stated, layer("flatten"), in_shape=(8, 2, 4), inputs=64)
+    return parts._replace(tensors=tensors | head(2, 64))
+
+
 def nested(depth: int) -> Parts:
     inner = layer("convex_combination", branch=[])
     tensors = {"0." + "branch.0." * deep + "share": numbers([]) for deep in range(depth + 1)}

@@ -16,6 +16,7 @@ from hostile import (
     nested,
     network,
     numbers,
+    reflection,
     small,
 )
 
@@ -45,6 +46,31 @@ MODELS: dict[str, tuple[Parts, bool]] = {
     "average pool of no map": (
         network(layer("scaled_average_pool", size=2), layer("flatten"), in_shape=(4, 4), inputs=4),
         False,
+    ),
+    "half of an absolute value": (network(layer("partial_abs", parts=2)), True),
+    "the whole of an absolute value": (network(layer("partial_abs", parts=1)), False),
+    "a part of an absolute value of too few channels": (
+        network(layer("partial_abs", parts=3)), False,
+    ),
+    "a true part": (network(layer("partial_abs", parts=True)), False),
+    "no part": (network(layer("partial_abs", parts=0)), False),
+    "a part without its number": (network(layer("partial_abs")), False),
+    "a pool of norms of no map": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(4, 4), inputs=4),
+        False,
+    ),
+    "a pool of norms": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(1, 4, 4), inputs=4), True,
+    ),
+    "a pool of norms of a ragged map": (
+        network(layer("l2_pool", size=2), layer("flatten"), in_shape=(1, 4, 3), inputs=4), False,
+    ),
+    "a pool of norms of a true size": (
+        network(layer("l2_pool", size=True), layer("flatten"), in_shape=(1, 4, 4), inputs=16),
+        False,
+    ),
+    "a pool of norms of nothing": (
+        network(layer("l2_pool", size=0), layer("flatten"), in_shape=(1, 4, 4), inputs=4), False,
     ),
     "a map": (
         network(
@@ -159,6 +185,31 @@ MODELS: dict[str, tuple[Parts, bool]] = {
     "nothing of what must be there": (
         network(layer("max_pool", size=0), layer("flatten"), in_shape=(1, 2, 2), inputs=4), False,
     ),
+    **{f"a {kind} reflection": (reflection(kind), True) for kind in MIXED},
+    **{f"a {kind} reflection with map_size {value!r}": (reflection(kind, map_size=value), False)
+       for kind in MIXED
+       for value in ([4, 4], [3, 4], [2], [2, 4, 1], [], 4, [2.0, 4.0], [2, True], [2**20, 2**20])},
+    **{f"a {kind} reflection without {name}": (reflection(kind, without=name), False)
+       for kind, configuration in MIXED.items() for name in configuration if name != "absolute"},
+    **{f"a {kind} reflection with absolute values": (reflection(kind, absolute=1), False)
+       for kind in MIXED},
+    **{f"a window reflection with {name} {value!r}": (reflection("window", **{name: value}), False)
+       for name, value in (("size", 1), ("size", 4), ("size", 0), ("shift", 2), ("shift", -1),
+                           ("shift", False), ("shift", 1.0))},
+    "a reflection that is not shifted": (reflection("fold", shift=0), True),
+    **{f"a {kind} reflection with a weight of {weight}": (reflection(kind, weight), False)
+       for kind in MIXED
+       for weight in ([0, 2, STACKS[kind][1]], [STACKS[kind][0], 0, STACKS[kind][1]],
+                      [3, 2, STACKS[kind][1]], [STACKS[kind][0], 2, 5], [STACKS[kind][0], 2, 16],
+                      [2, STACKS[kind][1]], [*STACKS[kind], 2, 2])},
+    "a reflection of all rows": (reflection("window", [1, 32, 32], [1, 32]), True),
+    "a reflection of one row": (reflection("group", [2, 1, 32], [2, 1]), True),
+    "a reflection of too many rows": (reflection("window", [1, 33, 32], [1, 33]), False),
+    **{f"a {kind} reflection with a bias of {bias}": (reflection(kind, bias=bias), False)
+       for kind in MIXED
+       for bias in ([2], [1, 1], [STACKS[kind][0], 1], [0], [0, 0], [STACKS[kind][0], 2, 1])},
+    "a reflection of a vector": (reflection("window").with_header(in_shape="[64]"), False),
+    "a reflection of other maps": (reflection("window").with_header(in_shape="[8, 4, 2]"), False),
     "one class": (
         Parts(small().header, {"0.weight": numbers([1, 2]), "0.bias": numbers([1])}).with_header(
             classes='["a"]'

@@ -1,4 +1,5 @@
-"""One contract for every registered activation, layer, head and model.
+"""One contract for every registered activation, layer, head and model, pools of norms, and
+layers on slices of maps.
 
 A new entry of a registry is tested here without a new test: each property below holds for all of
 them. What is special to one of them is tested in its own file.
@@ -21,11 +22,13 @@ from unitmargin.frozen import load, save
 from unitmargin.heads import HEADS
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.promises import HEAD_PROMISES, UPD
 from unitmargin.models import MODELS, Classifier, build_model, fixed_network
 from unitmargin.models.freezing import freeze
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
 from unitmargin.orthogonal.mixing import OrthogonalMixing
+from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 GNP_EXACT = 1e-12
 """``J J^T`` in float64: a few hundred operations on numbers of size 1."""
@@ -65,6 +68,12 @@ def activation_cases() -> dict[str, Case]:
     return cases
 
 
+def pool_cases() -> dict[str, Case]:
+    return {
+        f"l2_pool-{size}": (lambda s=size: L2Pool(s), (2, 2 * size, 3 * size)) for size in (1, 2, 3)
+    }
+
+
 def linear_cases() -> dict[str, Case]:
     return {
         f"{name}-{inputs}-{outputs}": (lambda k=kind, i=inputs, o=outputs: k(i, o), (inputs,))
@@ -92,10 +101,10 @@ def conv_cases() -> dict[str, Case]:
     }
 
 
-def mixing_cases() -> dict[str, Case]:
+def sliced_cases(kind: type[OrthogonalMixing] | type[OrthogonalReflection]) -> dict[str, Case]:
     return {
-        f"mixing-{name}": (
-            lambda a=arrangement, c=channels: OrthogonalMixing(a, c),
+        f"{kind.__name__}-{name}": (
+            lambda a=arrangement, c=channels: kind(a, c),
             (channels, *arrangement.map_size),
         )
         for name, (arrangement, channels) in ARRANGED.items()
@@ -138,8 +147,9 @@ def tiny(name: str, shape: tuple[int, ...], head: str) -> Classifier:
 
 ACTIVATION_CASES, LINEAR_CASES, CONV_CASES = activation_cases(), linear_cases(), conv_cases()
 HEAD_CASES, MODEL_CASES = head_cases(), model_cases()
-WEIGHTED = LINEAR_CASES | CONV_CASES | mixing_cases()
-GNP = ACTIVATION_CASES | WEIGHTED
+SLICED = sliced_cases(OrthogonalMixing) | sliced_cases(OrthogonalReflection)
+WEIGHTED = LINEAR_CASES | CONV_CASES | SLICED
+GNP = ACTIVATION_CASES | pool_cases() | WEIGHTED
 ALL = GNP | HEAD_CASES | MODEL_CASES
 
 

@@ -33,8 +33,8 @@ PATIENCE = 60.0
 QUICK, ALL = 100, 1000
 """Mutations of each kind of file in `make test`, and nightly."""
 
-SEEDS = ("dense", "pooled", "by FFT", "residual", "mixed")
-"""Networks whose files are mutated; together they have layers of all kinds but one."""
+SEEDS = ("dense", "pooled", "pooled by norms", "by FFT", "residual", "mixed", "reflected")
+"""Networks whose files are mutated; together they have layers of all kinds."""
 
 
 @pytest.fixture(scope="module")

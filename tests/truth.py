@@ -18,10 +18,12 @@ from torch import Tensor
 
 from unitmargin.frozen import CircularConvolution, ConvexCombination, Dense
 from unitmargin.frozen.mixing import Mixing
-from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin
+from unitmargin.frozen.reflection import Reflection
+from unitmargin.layers.activations import OPLU, Abs, GroupSort, MaxMin, PartialAbs
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
 from unitmargin.layers.slices import Folds
@@ -78,14 +80,16 @@ class Truth:
             mean, std = (self.fixed(part).reshape(shape) for part in (layer.mean, layer.std))
             quotient: Integers = ((x - mean) << self.bits) // std
             return quotient
-        if isinstance(layer, ScaledAveragePool):
+        if isinstance(layer, ScaledAveragePool | L2Pool):
             channels, height, width = x.shape
             size = layer.size
             windows = x.reshape(channels, height // size, size, width // size, size)
+            if isinstance(layer, L2Pool):
+                return _roots((windows * windows).sum((2, 4)))
             averages: Integers = windows.sum((2, 4)) // size
             return averages
-        if isinstance(layer, Mixing):
-            return self._mix(layer, x)
+        if isinstance(layer, Mixing | Reflection):
+            return self._sliced(layer, x)
         if isinstance(layer, ConvexCombination):
             share, output = self.number(float(layer.share)), x
             for inner in layer.sublayers():
@@ -94,14 +98,19 @@ class Truth:
             return joined >> self.bits
         return _moved(layer, x)
 
-    def _mix(self, layer: Mixing, x: Integers) -> Integers:
+    def _sliced(self, layer: Mixing | Reflection, x: Integers) -> Integers:
         """Slice by slice, as the definition of its arrangement says."""
         weight, bias = self.fixed(layer.weight), self.fixed(layer.bias)
         flat, output = x.ravel(), np.empty_like(x.ravel())
         for matrix, inside, outside in slices(layer.arrangement, layer.channels):
-            mixed = (weight[matrix] @ flat[inside] >> self.bits) + bias[matrix]
-            mixed[: layer.absolute] = np.abs(mixed[: layer.absolute])
-            output[outside] = mixed
+            part = flat[inside]
+            products = (weight[matrix] @ part >> self.bits) + bias[matrix]
+            if isinstance(layer, Mixing):
+                products[: layer.absolute] = np.abs(products[: layer.absolute])
+                output[outside] = products
+            else:
+                back = weight[matrix].T @ np.maximum(products, 0)
+                output[outside] = part - (2 * back >> self.bits)
         shape = x.shape
         if isinstance(layer.arrangement, Folds):
             size = layer.arrangement.size
@@ -125,12 +134,21 @@ class Truth:
         return maps + self.fixed(layer.bias)[:, None, None]
 
 
+def _roots(squares: Integers) -> Integers:
+    """Square roots, rounded down."""
+    roots = [math.isqrt(square) for square in squares.ravel().tolist()]
+    return np.array([*roots, None], dtype=object)[:-1].reshape(squares.shape)
+
+
 def _moved(layer: FixedLayer, x: Integers) -> Integers:
     """Layers that move and compare numbers."""
     if isinstance(layer, Flatten):
         return x.ravel()
     if isinstance(layer, Abs):
         return np.abs(x)
+    if isinstance(layer, PartialAbs):
+        first, rest = np.split(x, [len(x) // layer.group])
+        return np.concatenate((np.abs(first), rest))
     if isinstance(layer, MaxMin):
         first, second = np.split(x, 2)
         return np.concatenate((np.maximum(first, second), np.minimum(first, second)))

@@ -121,6 +121,7 @@ def test_normalize() -> None:
         ("maxmin", {}),
         ("oplu", {}),
         ("groupsort", {"size": 4}),
+        ("partial_abs", {"parts": 4}),
     ],
 )
 def test_moves_and_comparisons_are_exact(kind: str, configuration: dict[str, int]) -> None:
@@ -130,6 +131,16 @@ def test_moves_and_comparisons_are_exact(kind: str, configuration: dict[str, int
     moved = step.evaluate(x)
     assert set(np.abs(moved).ravel()) <= set(np.abs(x).ravel())
     assert np.linalg.norm(moved[0] - moved[1]) <= np.linalg.norm(x[0] - x[1])
+
+
+def test_partial_abs_folds_the_first_channels() -> None:
+    step = KINDS["partial_abs"].make(SINGLE, parts=3)
+    x = -np.arange(1.0, 7.0)[None]
+    assert step.evaluate(x).tolist() == [[1.0, 2.0, -3.0, -4.0, -5.0, -6.0]]
+    assert x[0, 0] == -1.0
+    for shape in ((4,), (2, 3, 3)):
+        with pytest.raises(ValueError, match=f"{shape[0]} channels in groups of 3"):
+            step.shapes(shape)
 
 
 @pytest.mark.parametrize("wrong", [-1e-300, math.nan])

@@ -9,6 +9,8 @@ HAND = "test_network.py::test_a_radius_by_hand"
 CONVOLUTION = "test_layers.py::test_circular_convolution"
 COMBINATION = "test_peers.py::test_convex_combination"
 MIXING = "test_mixing.py::test_errors_by_hand"
+REFLECTION = "test_reflection.py::test_a_reflection_by_hand"
+L2_POOL = "test_peers.py::test_l2_pool"
 FOURIER = "test_layers.py::test_transforms_by_hand"
 FALSE = "test_table.py::test_each_false_claim_is_named"
 
@@ -71,6 +73,37 @@ MUTANTS = [
            "test_mixing.py::test_a_layer_is_that_of_its_definition"),
     Mutant("the way of rolled windows", "mixing.py", "(-shift, -shift)", "(shift, shift)",
            "test_mixing.py::test_places_are_permutations"),
+    Mutant("norm of a reflection", "reflection.py", "2.0 * inner**2 * UP - 1.0", "inner",
+           REFLECTION),
+    Mutant("norm of a small reflection", "reflection.py",
+           "max(1.0, 2.0 * inner", "max(0.0, 2.0 * inner",
+           "test_reflection.py::test_a_small_weight_has_norm_one_and_a_large_one_more"),
+    Mutant("coordinates of a reflection", "reflection.py", "2.0 * inner * steep +", "", REFLECTION),
+    Mutant("bias of a reflection", "reflection.py", "2.0 * inner * flat +", "", REFLECTION),
+    Mutant("input of a reflection", "reflection.py", "0.5 * kept + ", "", REFLECTION),
+    Mutant("way back of a reflection", "reflection.py", "modulus * (inner + steep)", "0.0",
+           REFLECTION),
+    Mutant("bias on the way back", "reflection.py", "both * modulus * (size + flat)", "0.0",
+           REFLECTION),
+    Mutant("sum of a reflection", "reflection.py",
+           "error(side, rows + 1, 1.0", "error(side, rows, 1.0", REFLECTION),
+    Mutant("own output of a reflection", "reflection.py", "rounded(own, norm, output)", "own",
+           REFLECTION),
+    Mutant("numbers of a reflection", "reflection.py", "double * (inner + modulus)", "0.0",
+           REFLECTION),
+    Mutant("output at zero of a reflection", "reflection.py", "2.0 * inner * size * UP", "0.0",
+           REFLECTION),
+    Mutant("underflow of coordinates", "reflection.py",
+           " + lost((side + 4) * entries, inner, arithmetic)", "",
+           "test_reflection.py::test_underflow_of_a_reflection_is_paid_for"),
+    Mutant("underflow of a reflection", "reflection.py",
+           " + lost(2 * (rows + 4) * entries, inner, arithmetic)", "",
+           "test_reflection.py::test_underflow_of_a_reflection_is_paid_for"),
+    Mutant("roundings of a norm", "l2_pool.py", "gamma(half + 5, profile.unit)", "0.0", L2_POOL),
+    Mutant("own roundings of a norm", "l2_pool.py", "gamma(half + 2)", "gamma(half + 1)", L2_POOL),
+    Mutant("squares of a norm", "l2_pool.py", "(1.0, float(entries))", "(1.0, 0.0)", L2_POOL),
+    Mutant("scale of a window", "l2_pool.py", "np.ldexp(windows, -exponents)", "windows",
+           "test_peers.py::test_norms_of_windows_of_every_magnitude"),
     Mutant("errors of a branch, slope", "layers.py", "rest * row.slope +", "", COMBINATION),
     Mutant("errors of a branch, constant", "layers.py", "rest * row.constant +", "", COMBINATION),
     Mutant("roundings of a combination, slope", "layers.py", "+ both * (kept", "+ 0.0 * (kept",

@@ -37,6 +37,29 @@ def test_scaled_average_pool() -> None:
     assert step.evaluate(np.arange(8.0).reshape(1, 1, 2, 4)).tolist() == [[[[5.0, 9.0]]]]
 
 
+@pytest.mark.parametrize(("size", "half"), [(1, 1), (2, 2), (3, 5)])
+def test_l2_pool(size: int, half: int) -> None:
+    step = KINDS["l2_pool"].make(SINGLE, size=size)
+    assert step.norm == 1.0
+    assert step.deployed.slope == pytest.approx(g(half + 5, SINGLE.unit), rel=CLOSE, abs=0.0)
+    assert step.own.slope == pytest.approx(g(half + 2, UNIT), rel=CLOSE, abs=0.0)
+    assert step.growth == (1.0, size**2)
+    assert step.deployed.constant >= SINGLE.smallest
+    assert step.own.constant >= 2.0**-1022
+    assert step.shapes((2, 2 * size, size)) == [(2, 2, 1)]
+    for shape in ((4,), (1, 2 * size + 1, 3 * size + 1)):
+        if shape == (4,) or size > 1:
+            with pytest.raises(ValueError, match="map"):
+                step.shapes(shape)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 1.0, 2.0**1000])
+def test_norms_of_windows_of_every_magnitude(scale: float) -> None:
+    x = np.array([[3.0, 0.0, 0.0, 0.0, 8.0, -8.0], [0.0, -4.0, 0.0, 0.0, 8.0, 8.0]])
+    found = KINDS["l2_pool"].make(SINGLE, size=2).evaluate(scale * x[None, None])
+    assert (found / scale).tolist() == [[[[5.0, 0.0, 16.0]]]]
+
+
 def layer(kind: str, **configuration: Any) -> dict[str, Any]:
     return {"kind": kind, "configuration": configuration}
 

@@ -26,6 +26,7 @@ from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.bounds import LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 
@@ -205,8 +206,9 @@ def test_underflow_of_what_follows_a_transform() -> None:
     assert errors[0].constant >= 64**2 * SMALLEST_NORMAL[torch.float32]
 
 
-def test_what_an_average_loses_is_paid_for() -> None:
-    network = FrozenNetwork([ScaledAveragePool(2), Flatten(), coordinates(4)], (1, 4, 4))
+@pytest.mark.parametrize("pool", [ScaledAveragePool(2), L2Pool(2)], ids=lambda pool: pool.kind)
+def test_what_an_average_loses_is_paid_for(pool: FixedLayer) -> None:
+    network = FrozenNetwork([pool, Flatten(), coordinates(4)], (1, 4, 4))
     row = network.proof(PROFILES["float32"]).bounds.layers[0]
     assert row.error.constant >= DENORMAL[torch.float32] * 4
 

@@ -16,6 +16,7 @@ from unitmargin.layers.arithmetic import Affine, gamma
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.bounds import LayerRounding
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 
@@ -33,7 +34,7 @@ def exact_gamma(roundings: int) -> Fraction:
 
 def only_row(layer: FixedLayer, head_inputs: int, *before: FixedLayer) -> LayerRounding:
     head = Dense(torch.eye(2, head_inputs), torch.zeros(2))
-    shape = (1, 4, 4) if isinstance(layer, ScaledAveragePool) else (head_inputs,)
+    shape = (1, 4, 4) if isinstance(layer, ScaledAveragePool | L2Pool) else (head_inputs,)
     network = FrozenNetwork([*before, layer, Flatten(), head], shape)
     return network.proof(PROFILES["float32"]).bounds.layers[len(before)]
 
@@ -52,6 +53,15 @@ def test_an_average_by_hand(size: int, features: int) -> None:
     assert row.norm == 1.0
     agrees(row.total, Fraction(0), exact_gamma(size**2 + 1))
     assert row.largest.slope >= size
+
+
+@pytest.mark.parametrize(("size", "features", "roundings"), [(1, 16, 6), (2, 4, 7), (4, 1, 13)])
+def test_a_pool_of_norms_by_hand(size: int, features: int, roundings: int) -> None:
+    row = only_row(L2Pool(size), features)
+    assert row.norm == 1.0
+    agrees(row.total, Fraction(0), exact_gamma(roundings))
+    assert 1.0 <= row.largest.slope <= 2.0 + 1e-5
+    assert size**2 <= row.largest.constant <= size**2 + 1e-5
 
 
 def combination() -> ConvexCombination:

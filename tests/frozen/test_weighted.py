@@ -1,14 +1,17 @@
 """Weighted layers of the deployed network: exact norms, autocast, configuration."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from jacobians import jacobian
-from slicing import mixing
+from reflecting import reflection
+from slicing import ARRANGED, mixing
 
 from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, ConvexCombination, Dense
 from unitmargin.frozen.mixing import MIXINGS
+from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
@@ -89,6 +92,16 @@ def test_autocast_does_not_round_a_certified_layer() -> None:
         assert torch.equal(layer(x), expected)
 
 
+def sliced() -> dict[str, Callable[[], FixedLayer]]:
+    """Layers on slices, of every arrangement."""
+    made: dict[str, Callable[[], FixedLayer]] = {}
+    for arrangement, channels in ARRANGED.values():
+        kind = type(arrangement)
+        made[MIXINGS[kind].kind] = partial(mixing, arrangement, channels)
+        made[REFLECTIONS[kind].kind] = partial(reflection, arrangement, channels)
+    return made
+
+
 EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "pixel_unshuffle": lambda: PixelUnshuffle(3),
     "max_pool": lambda: MaxPool(3),
@@ -98,9 +111,7 @@ EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "convex_combination": lambda: ConvexCombination(
         torch.tensor(0.7), [Dense(torch.randn(3, 3), torch.randn(3)), Abs()]
     ),
-} | {
-    kind.kind: lambda a=arrangement: mixing(a((2, 4)), 16)  # type: ignore[misc]
-    for arrangement, kind in MIXINGS.items()
+    **sliced(),
 }
 
 

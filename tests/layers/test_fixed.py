@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import NORMALIZATIONS, Normalize, normalize_from
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 
@@ -179,7 +180,7 @@ def test_a_batch_of_nothing_is_unshuffled_too() -> None:
     assert PixelUnshuffle(2)(torch.empty(0, 3, 8, 6)).shape == (0, 12, 4, 3)
 
 
-@pytest.mark.parametrize("layer", [PixelUnshuffle(2), MaxPool(2), ScaledAveragePool(2)])
+@pytest.mark.parametrize("layer", [PixelUnshuffle(2), MaxPool(2), ScaledAveragePool(2), L2Pool(2)])
 def test_a_layer_of_maps_takes_maps_alone(layer: FixedLayer) -> None:
     """Of rows, or of one map, it would make several samples; run without the checks of types."""
     program = (

@@ -40,7 +40,8 @@ def test_without_hidden_layers_it_is_affine() -> None:
 
 
 @given(
-    st.integers(2, 12), st.integers(2, 5), st.sampled_from(["abs", "maxmin", "groupsort3"]),
+    st.integers(2, 12), st.integers(2, 5),
+    st.sampled_from(["abs", "maxmin", "groupsort3", "partial_abs3"]),
     st.sampled_from(["bjorck", "cholesky", "manifold"]), st.integers(0, 99),
 )  # fmt: skip
 def test_unit_gradients_for_any_shape(

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from unitmargin import certify, freeze
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.layers.activations import Abs, Activation, MaxMin
 from unitmargin.layers.normalize import Normalize
@@ -121,3 +122,14 @@ def test_another_map_at_run_time_is_refused() -> None:
 def test_a_kernel_has_a_tap(conv: str) -> None:
     with pytest.raises(ValueError, match=r"kernel_size .* got 0; use [13]"):
         UGNN((1, 8, 8), 3, conv=conv, kernel_size=0)
+
+
+def test_a_share_of_absolute_values_keeps_unit_gradients_and_is_deployed() -> None:
+    model = UGNN((4, 4, 4), 3, activation="partial_abs4", depth=1, hidden=(8,)).eval()
+    kinds = [type(layer).__name__ for _, layer in model.named_layers()]
+    assert kinds.count("PartialAbs") == 3
+    x = torch.randn(3, 4, 4, 4)
+    assert unit_gradient_error(model, x) <= UNIT_GRADIENT
+    frozen = freeze(model)
+    assert [layer.kind for layer in frozen.layers].count("partial_abs") == 3
+    assert bool((certify(frozen, x, domain="any").radius >= 0).all())

@@ -42,7 +42,7 @@ names = st.from_regex("[A-Za-z0-9ä_][A-Za-z0-9 ä.,_-]{0,9}[A-Za-z0-9]", fullma
 options = st.fixed_dictionaries(
     {},
     optional={
-        "activation": st.sampled_from(["abs", "groupsort4"]),
+        "activation": st.sampled_from(["abs", "groupsort4", "partial_abs4"]),
         "hidden": st.lists(st.integers(1, 99), max_size=4),
         "kernel_size": st.integers(1, 9),
     },

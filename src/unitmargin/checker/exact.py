@@ -69,6 +69,16 @@ def groupsort(_: Arithmetic, size: int) -> Step:
     return Step(evaluate, shapes=lambda shape: [_grouped(shape, size)])
 
 
+def partial_abs(_: Arithmetic, parts: int) -> Step:
+    def evaluate(x: Array) -> Array:
+        folded = x.copy()
+        first = folded[:, : x.shape[1] // parts]
+        np.abs(first, out=first)
+        return folded
+
+    return Step(evaluate, shapes=lambda shape: [_grouped(shape, parts)])
+
+
 def _grouped(shape: Shape, size: int) -> Shape:
     if size < 2 or shape[0] % size:
         raise ValueError(f"{shape[0]} channels in groups of {size}")
@@ -84,4 +94,5 @@ EXACT_KINDS = {
     "maxmin": Kind(maxmin),
     "oplu": Kind(lambda profile: groupsort(profile, 2)),
     "groupsort": Kind(groupsort, ("size",)),
+    "partial_abs": Kind(partial_abs, ("parts",)),
 }

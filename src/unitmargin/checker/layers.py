@@ -13,8 +13,10 @@ from unitmargin.checker.fourier import (
     deployed_error,
     own_error,
 )
+from unitmargin.checker.l2_pool import l2_pool
 from unitmargin.checker.mixing import MIXING_KINDS
 from unitmargin.checker.reading import Array, listed, specified
+from unitmargin.checker.reflection import REFLECTION_KINDS
 from unitmargin.checker.step import (
     Error,
     Kind,
@@ -242,8 +244,10 @@ KINDS = {
     "circular_convolution": Kind(circular_convolution, ("map_size",), ("real", "pairs", "bias")),
     "normalize": Kind(normalize, (), ("mean", "std")),
     "scaled_average_pool": Kind(scaled_average_pool, ("size",)),
+    "l2_pool": Kind(l2_pool, ("size",)),
     "convex_combination": Kind(convex_combination, ("branch",), ("share",)),
     **MIXING_KINDS,
+    **REFLECTION_KINDS,
     **EXACT_KINDS,
 }
 """What a file may name."""

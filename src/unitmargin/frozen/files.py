@@ -31,10 +31,12 @@ from unitmargin.frozen.limits import (
 )
 from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.faithful import require_faithful
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 
@@ -53,10 +55,12 @@ LARGEST = 2.0**40
 bias above it float64 itself resolves logits no finer than 1e-4, so no radius would be worth having.
 """
 
-WITHOUT_WEIGHT = (Flatten, PixelUnshuffle, Widen, MaxPool, ScaledAveragePool, Normalize)
+WITHOUT_WEIGHT = (
+    Flatten, PixelUnshuffle, Widen, MaxPool, ScaledAveragePool, L2Pool, Normalize,
+)  # fmt: skip
 
 STORED: tuple[type[FixedLayer], ...] = (
-    Dense, CircularConvolution, *MIXINGS.values(), ConvexCombination,
+    Dense, CircularConvolution, *MIXINGS.values(), *REFLECTIONS.values(), ConvexCombination,
 )  # fmt: skip
 
 FROZEN_LAYERS: dict[str, type[FixedLayer]] = {

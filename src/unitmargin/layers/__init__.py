@@ -2,6 +2,6 @@
 
 __all__ = [
     "activations", "arithmetic", "average_pool", "bounds", "contract", "faithful", "fourier",
-    "half_plane", "kernels", "margin", "mixing", "normalize", "promises", "rearrangement",
-    "singular_values", "slices",
+    "half_plane", "kernels", "l2_pool", "margin", "mixing", "normalize", "promises",
+    "rearrangement", "reflection", "singular_values", "slices",
 ]  # fmt: skip

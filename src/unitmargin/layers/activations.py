@@ -7,13 +7,14 @@ sorting of disjoint groups is a permutation at each point.
 
 import re
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.foundation.choice import advice
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import ExactLayer
 
 Values = Float[Tensor, "*shape"]
@@ -21,13 +22,16 @@ Maps = Float[Tensor, "batch c *space"]
 
 
 class Activation(ExactLayer):
-    """A GNP activation over axis 1: it sorts groups of ``group`` channels, as many as divide them.
+    """A GNP activation over axis 1, of a channel count that ``group`` divides.
 
     Raises:
         ValueError: a channel count that ``group`` does not divide.
     """
 
     group: int
+
+    sized: ClassVar[bool] = False
+    """Whether the activation takes its ``group``, which its name may then end with."""
 
     def forward(self, x: Maps) -> Maps:
         channels = x.shape[1]
@@ -133,7 +137,7 @@ class GroupSort(Activation):
         tensor([[5., 3., 2., 1.]])
     """
 
-    kind = "groupsort"
+    kind, sized = "groupsort", True
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
@@ -150,21 +154,75 @@ class GroupSort(Activation):
         return ordered.flatten(1, 2)
 
 
+class _Magnitude(torch.autograd.Function):
+    """Absolute value with a slope of 1 or -1 everywhere, by the sign bit; that of ``torch.abs`` is
+    0 at zero, which breaks J J^T = I."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.abs(), x.signbit()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        (negative,) = ctx.saved_tensors
+        return torch.where(negative, -gradients[0], gradients[0])
+
+
+class PartialAbs(Activation):
+    r"""Absolute value of the first ``1 / parts`` of the channels; slopes :math:`\pm 1` everywhere.
+
+    Each kink bends the gradient, so fewer of them leave more of a margin.
+    Source: LipNeXt (its absolute value of a share of the channels).
+
+    Raises:
+        ValueError: ``parts`` below 2.
+
+    Example:
+        >>> PartialAbs(2)(torch.tensor([[-1.0, -5.0, -2.0, 3.0]]))
+        tensor([[ 1.,  5., -2.,  3.]])
+    """
+
+    kind, sized = "partial_abs", True
+
+    def __init__(self, parts: int = 4) -> None:
+        super().__init__()
+        self.group = require_whole("parts", parts, 2, "use Abs for all channels")
+
+    def configuration(self) -> dict[str, Any]:
+        return {"parts": self.group}
+
+    def activate(self, x: Maps) -> Maps:
+        folded = x.shape[1] // self.group
+        first, rest = x[:, :folded], x[:, folded:]
+        return torch.cat((_Magnitude.apply(first)[0], rest), dim=1)  # type: ignore[no-untyped-call]
+
+
 ACTIVATIONS: dict[str, type[Activation]] = {
-    layer.kind: layer for layer in (Abs, MaxMin, OPLU, GroupSort)
+    layer.kind: layer for layer in (Abs, MaxMin, OPLU, GroupSort, PartialAbs)
 }
+
+SIZED = [name for name, layer in ACTIVATIONS.items() if layer.sized]
+"""Activations whose name may end with a size."""
 
 
 def require_activation(name: str) -> str:
-    """The name of an activation, ``groupsort`` with or without a size of at least 2 behind it.
+    """The name of an activation, one of ``SIZED`` with or without a size of at least 2 behind it.
 
     Raises:
         ValueError: unknown name.
     """
-    if name not in ACTIVATIONS and not re.fullmatch("groupsort([2-9]|[1-9][0-9]+)", name):
+    sized = f"({'|'.join(SIZED)})([2-9]|[1-9][0-9]{{1,8}})"
+    if name not in ACTIVATIONS and not re.fullmatch(sized, name):
         raise ValueError(
-            f"activation must be one of {', '.join(ACTIVATIONS)}, or groupsort and a size of at "
-            f"least 2, got {name!r}; {advice(name, ACTIVATIONS)}"
+            f"activation must be one of {', '.join(ACTIVATIONS)}, or {' or '.join(SIZED)} and a "
+            f"size of at least 2, got {name!r}; {advice(name, ACTIVATIONS)}"
         )
     return name
 
@@ -172,12 +230,13 @@ def require_activation(name: str) -> str:
 def build_activation(name: str, channels: int) -> Activation:
     """The activation of the given name, or Abs where the channel count does not allow it.
 
-    ``groupsort4`` stands for ``GroupSort(4)``. Falling back to Abs on odd widths is what the
-    paper's listing does in its first block (3 channels).
+    ``groupsort4`` stands for ``GroupSort(4)``, ``partial_abs4`` for ``PartialAbs(4)``. Falling back
+    to Abs on odd widths is what the paper's listing does in its first block (3 channels).
 
     Raises:
         ValueError: unknown name.
     """
     stem = require_activation(name).rstrip("0123456789")
-    activation = GroupSort(int(name[len(stem) :])) if stem != name else ACTIVATIONS[stem]()
+    size = [int(name[len(stem) :])] if stem != name else []
+    activation = ACTIVATIONS[stem](*size)
     return activation if channels % activation.group == 0 else Abs()

@@ -19,7 +19,8 @@ class LayerConstants:
         norm: S, of the layer's Lipschitz constant.
         absolute: a, of the spectral norm of the matrix of absolute values; 0 without a weight.
         bias: b, of the norm of the bias as it is added to one output.
-        branch: the constants of the layers of a convex combination.
+        branch: the constants of the layers of a convex combination, or of the affine map inside a
+            reflection.
 
     Raises:
         ValueError: a negative number or NaN.

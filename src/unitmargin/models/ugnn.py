@@ -27,7 +27,8 @@ class UGNN(Classifier):
     2 x 2, so inputs of any multiple of the base size work (the paper's adaptive layer).
 
     Args (the others: :class:`Classifier`):
-        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``.
+        activation: ``abs``, ``maxmin``, ``oplu``, ``groupsort<size>``,
+            ``partial_abs<parts>``.
         depth: number of blocks; default: the paper's 5, or as many as the input allows.
         kernel_size: side of all kernels.
 

@@ -16,7 +16,8 @@ from unitmargin.orthogonal.skew import SkewConv2d, SkewLinear
 
 __all__ = [
     "ORTHOGONAL_CONVS", "ORTHOGONAL_LINEARS", "OrthogonalConv2d", "OrthogonalLinear", "bjorck",
-    "cayley", "cholesky", "mixing", "polar", "skew",
+    "cayley", "cholesky", "mixing", "polar", "reflection",
+    "skew",
 ]  # fmt: skip
 
 ORTHOGONAL_LINEARS: dict[str, Callable[..., OrthogonalLinear]] = {
