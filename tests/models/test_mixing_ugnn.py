@@ -31,6 +31,13 @@ def test_every_word_of_a_plan_is_a_layer() -> None:
     assert unit_gradient_error(model, torch.rand(3, 3, 8, 8)) < 1e-5
 
 
+def test_reflections_and_pools_keep_unit_gradients() -> None:
+    plan = ["fold 2", "reflect window 2", "window 2", "pool 2", "reflect group 4"]
+    model = MixingUGNN((3, 8, 8), 4, plan=plan)
+    assert unit_gradient_error(model, torch.rand(3, 3, 8, 8)) < 1e-5
+    assert model.signed_distance
+
+
 def test_frozen_it_is_the_same_function_and_exact() -> None:
     model = MixingUGNN((3, 16, 16), 5).eval()
     for layer in model.features:

@@ -1,9 +1,14 @@
 """Plans of mixing networks: words are read, and maps follow them."""
 
 import pytest
+import torch
 
-from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
-from unitmargin.models.plans import Word, arrange, default_plan, read_plan, read_word
+from unitmargin.layers.l2_pool import L2Pool
+from unitmargin.layers.rearrangement import Widen
+from unitmargin.layers.slices import Arrangement, Folds, Groups, Positions, Shifts, Windows
+from unitmargin.models.plans import Word, default_plan, plan_layers, read_plan, read_word
+from unitmargin.orthogonal.mixing import OrthogonalMixing
+from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 
 def test_a_plan_is_read_word_by_word() -> None:
@@ -18,15 +23,24 @@ def test_a_plan_is_read_word_by_word() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "windows 2", "fold 2 1 0", "shift 1", "group -2", "group x"])
+@pytest.mark.parametrize(
+    "text", ["", "windows 2", "fold 2 1 0", "shift 1", "group -2", "group x", "reflect pool"]
+)
 def test_other_words_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="plan must be"):
         read_word(text)
 
 
+def arrangements(plan: list[str], in_shape: tuple[int, int, int]) -> list[Arrangement]:
+    with torch.device("meta"):
+        layers, _ = plan_layers(plan, in_shape, 0.25)
+    sliced = (OrthogonalMixing, OrthogonalReflection)
+    return [layer.arrangement for layer in layers if isinstance(layer, sliced)]
+
+
 def test_maps_shrink_with_folds_and_windows_overlap_by_half() -> None:
     plan = ["fold 2", "window 4", "window 4 3", "fold 2", "shift", "position", "group 2"]
-    assert arrange(plan, (1, 16, 8)) == [
+    assert arrangements(plan, (1, 16, 8)) == [
         Folds((16, 8), 2, 0),
         Windows((8, 4), 4, 2),
         Windows((8, 4), 4, 3),
@@ -37,9 +51,19 @@ def test_maps_shrink_with_folds_and_windows_overlap_by_half() -> None:
     ]
 
 
+def test_words_become_layers_of_their_kind() -> None:
+    plan = ["fold", "widen 3", "reflect window", "pool", "reflect group 4"]
+    layers, numbers = plan_layers(plan, (1, 16, 8), 0.5)
+    assert [type(layer) for layer in layers] == [
+        OrthogonalMixing, Widen, OrthogonalReflection, L2Pool, OrthogonalReflection,
+    ]  # fmt: skip
+    assert numbers == 12 * 4 * 2
+    assert layers[0].absolute == 2
+
+
 def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 3 on both sides, got 4 x 4"):
-        arrange(["fold 2", "window 3"], (1, 8, 8))
+        plan_layers(["fold 2", "window 3"], (1, 8, 8), 0.25)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +84,6 @@ def test_the_default_folds_to_a_small_map(
 def test_groups_of_the_default_stay_small_on_large_images() -> None:
     plan = default_plan((3, 224, 224))
     assert plan.count("fold 2") == 3
-    last = arrange(plan, (3, 224, 224))[-1]
+    last = arrangements(plan, (3, 224, 224))[-1]
     assert isinstance(last, Groups)
     assert last.pixels * last.size <= 256

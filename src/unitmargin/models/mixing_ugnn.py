@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, Widen
-from unitmargin.layers.slices import Folds
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, image_shape
-from unitmargin.models.plans import arrange, default_plan
-from unitmargin.orthogonal.mixing import ABSOLUTE, OrthogonalMixing
+from unitmargin.models.plans import default_plan, plan_layers
+from unitmargin.orthogonal.mixing import ABSOLUTE
 
 
 class MixingUGNN(Classifier):
@@ -23,6 +21,9 @@ class MixingUGNN(Classifier):
     - ``shift``: channels of pixels, some of which have moved by one pixel;
     - ``position``: channels of pixels, a matrix for each;
     - ``group S``: S channels over all pixels, a matrix for each group;
+    - ``reflect`` in front of one of these: slices are reflected where they would be mixed
+      (:class:`unitmargin.orthogonal.reflection.OrthogonalReflection`);
+    - ``pool S``: norms of S x S pixels of each channel;
     - ``widen K``: channels of zeros, K times as many in all. Such a network is 1-Lipschitz, with
       unit gradients no more, and its certificates are lower bounds.
 
@@ -54,16 +55,6 @@ class MixingUGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         shape = image_shape(in_shape)
-        channels, height, width = shape
-        layers: list[Layer] = []
-        flat = channels * height * width
-        for arrangement in arrange(default_plan(shape) if plan is None else plan, shape):
-            if isinstance(arrangement, Widen):
-                layers.append(arrangement)
-                channels, flat = channels * arrangement.factor, flat * arrangement.factor
-                continue
-            _, side = arrangement.stack(channels)
-            layers.append(OrthogonalMixing(arrangement, channels, round(absolute * side)))
-            if isinstance(arrangement, Folds):
-                channels *= arrangement.size**2
+        chosen = default_plan(shape) if plan is None else plan
+        layers, flat = plan_layers(chosen, shape, absolute)
         super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

@@ -1,11 +1,16 @@
 """Plans of mixing networks: one word for each layer, such as ``fold 4`` or ``window 2``."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from unitmargin.foundation.choice import choose
+from unitmargin.layers.contract import Layer
+from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.rearrangement import Widen
-from unitmargin.layers.slices import ARRANGEMENTS, Arrangement, Folds, Groups, Positions, Shifts
+from unitmargin.layers.slices import ARRANGEMENTS, Arrangement, Folds, Groups, Windows
+from unitmargin.orthogonal.mixing import OrthogonalMixing
+from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 SMALL = 4
 """Sides up to which a map is mixed as a whole: a group of 16 channels has 256 entries there."""
@@ -21,14 +26,25 @@ PAIRS = 4
 
 
 class Word(NamedTuple):
-    """A word of a plan: an arrangement's name, and its numbers."""
+    """A word of a plan: a layer's name, its numbers, and whether it reflects slices."""
 
     name: str
     numbers: tuple[int, ...]
+    reflected: bool = False
 
 
-MOST = {"widen": 1, "fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1}
+REFLECT = "reflect"
+"""In front of an arrangement: its slices are reflected, where they would be mixed."""
+
+MOST = {
+    "fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1, "pool": 1, "widen": 1,
+}  # fmt: skip
 """How many numbers may follow a name."""
+
+KINDS = (
+    "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE, each with reflect in "
+    "front or not, pool SIZE, widen FACTOR"
+)
 
 
 def read_word(text: str) -> Word:
@@ -38,15 +54,16 @@ def read_word(text: str) -> Word:
         ValueError: an unknown name, or numbers that do not belong to it.
 
     Example:
-        >>> read_word("window 2")
-        Word(name='window', numbers=(2,))
+        >>> read_word("reflect window 2")
+        Word(name='window', numbers=(2,), reflected=True)
     """
-    name, *rest = text.split() or [""]
-    choose("layer of a plan", name, MOST)
+    words = text.split()
+    reflected = words[:1] == [REFLECT]
+    name, *rest = words[reflected:] or [""]
+    choose("layer of a plan", name, ARRANGEMENTS if reflected else MOST)
     if len(rest) > MOST[name] or not all(word.isdecimal() for word in rest):
-        kinds = "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE, widen FACTOR"
-        raise ValueError(f"a plan must be made of {kinds}, got {text!r}; leave out what is more")
-    return Word(name, tuple(map(int, rest)))
+        raise ValueError(f"a plan must be made of {KINDS}, got {text!r}; leave out what is more")
+    return Word(name, tuple(map(int, rest)), reflected)
 
 
 def read_plan(plan: Sequence[str]) -> list[Word]:
@@ -54,34 +71,53 @@ def read_plan(plan: Sequence[str]) -> list[Word]:
     return [read_word(text) for text in plan]
 
 
-def arrange(plan: Sequence[str], in_shape: tuple[int, int, int]) -> list[Arrangement | Widen]:
-    """The arrangements of a plan on the maps that it makes of inputs of that shape, and wideners.
+def plan_layers(
+    plan: Sequence[str], in_shape: tuple[int, int, int], absolute: float
+) -> tuple[list[Layer], int]:
+    """The layers of a plan on the maps that it makes of inputs of that shape, and how many numbers
+    they end with.
 
     A window's map is rolled by half of its size unless the plan says by how much, so that windows
-    in a row overlap.
+    in a row overlap; not that of a first layer.
 
     Raises:
         ValueError: a word that does not fit its map.
     """
-    _, height, width = in_shape
-    arranged: list[Arrangement | Widen] = []
-    for name, numbers in read_plan(plan):
-        size = (height, width)
-        one: Arrangement | Widen
-        if name == "widen":
-            one = Widen(*numbers)
-        elif name in ("fold", "window"):
-            side = numbers[0] if numbers else 2
-            shift = numbers[1] if len(numbers) > 1 else (side // 2 if arranged else 0)
-            one = ARRANGEMENTS[name](size, side, shift)  # type: ignore[call-arg]
-        elif name == "group":
-            one = Groups(size, *numbers)
+    layers: list[Layer] = []
+    shape = in_shape
+    for word in read_plan(plan):
+        channels, height, width = shape
+        size = word.numbers[0] if word.numbers else 2
+        if word.name == "widen":
+            layers.append(Widen(size))
+            shape = channels * size, height, width
+        elif word.name == "pool":
+            layers.append(L2Pool(size))
+            shape = channels, height // size, width // size
         else:
-            one = {"shift": Shifts, "position": Positions}[name](size)
-        arranged.append(one)
-        if isinstance(one, Folds):
-            height, width = height // one.size, width // one.size
-    return arranged
+            arrangement = _arranged(word, (height, width), first=not layers)
+            layers.append(_sliced(arrangement, channels, absolute, word.reflected))
+            if isinstance(arrangement, Folds):
+                side = arrangement.size
+                shape = channels * side**2, height // side, width // side
+    return layers, math.prod(shape)
+
+
+def _arranged(word: Word, map_size: tuple[int, int], first: bool) -> Arrangement:
+    """The arrangement that a word names, on maps of that size."""
+    kind, (size, *rest) = ARRANGEMENTS[word.name], word.numbers or (2,)
+    if issubclass(kind, Windows):
+        shift = rest[0] if rest else 0 if first else size // 2
+        return kind(map_size, size, shift)
+    return Groups(map_size, *word.numbers) if kind is Groups else kind(map_size)
+
+
+def _sliced(arrangement: Arrangement, channels: int, absolute: float, reflected: bool) -> Layer:
+    """The layer that mixes or reflects the slices of an arrangement."""
+    if reflected:
+        return OrthogonalReflection(arrangement, channels)
+    _, side = arrangement.stack(channels)
+    return OrthogonalMixing(arrangement, channels, round(absolute * side))
 
 
 def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
