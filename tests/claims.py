@@ -112,7 +112,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         Normalize(torch.rand(3), torch.tensor([0.4, 0.5, 0.6])),
         mixing(Folds((8, 4), 2, 1), 3), mixing(Windows((4, 2), 2, 1), 12, absolute=0),
         mixing(Shifts((4, 2)), 12), mixing(Positions((4, 2)), 12),
-        residual(0.4, mixing(Groups((4, 2), 3), 12), Abs()), Flatten(), dense(96, 5),
+        residual(0.4, mixing(Groups((4, 2), 3), 12), Abs()), mixing(Groups((4, 2), 4), 12),
+        Flatten(), dense(96, 5),
     ),
     "reflected": lambda: _build(
         (3, 8, 4),

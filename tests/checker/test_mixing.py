@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from claims import Example, certified
+from claims import EXAMPLES, Example, certified
 from slicing import ARRANGED, matrix_of, mixing, slices
 from tables import read_rows, write_rows
 
-from unitmargin.checker import arithmetic, check
+from unitmargin.checker import CheckError, arithmetic, check
 from unitmargin.checker.arithmetic import UNIT
 from unitmargin.checker.layers import KINDS, build
 from unitmargin.checker.mixing import MIXING_KINDS
@@ -146,3 +146,16 @@ def test_claims_of_a_mixing_network_are_confirmed_and_raised_ones_are_not(
     failed = [verdict for verdict in check(*files)[0] if verdict.reason]
     assert [verdict.certificate.row for verdict in failed] == [row]
     assert failed[0].reason.startswith("radius ")
+
+
+def test_a_flipped_bit_of_a_weight_is_found_by_the_hash(tmp_path: Path) -> None:
+    run = certified(tmp_path, EXAMPLES["mixed"]())
+    assert check_files(run.path)[1]
+    content = bytearray(run.model_file.read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")
+    for place in range(begin, len(content), (len(content) - begin) // 20):
+        flipped = content.copy()
+        flipped[place] ^= 1
+        run.model_file.write_bytes(flipped)
+        with pytest.raises(CheckError, match="is not the one|SHA-256|hash"):
+            check_files(run.path)
