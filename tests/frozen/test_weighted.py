@@ -1,13 +1,12 @@
 """Weighted layers of the deployed network: exact norms, autocast, configuration."""
 
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 import torch
 from jacobians import jacobian
 from reflecting import reflection
-from slicing import ARRANGED, mixing
+from slicing import mixing
 
 from unitmargin.frozen import FROZEN_LAYERS, CircularConvolution, ConvexCombination, Dense
 from unitmargin.frozen.mixing import MIXINGS
@@ -92,16 +91,6 @@ def test_autocast_does_not_round_a_certified_layer() -> None:
         assert torch.equal(layer(x), expected)
 
 
-def sliced() -> dict[str, Callable[[], FixedLayer]]:
-    """Layers on slices, of every arrangement."""
-    made: dict[str, Callable[[], FixedLayer]] = {}
-    for arrangement, channels in ARRANGED.values():
-        kind = type(arrangement)
-        made[MIXINGS[kind].kind] = partial(mixing, arrangement, channels)
-        made[REFLECTIONS[kind].kind] = partial(reflection, arrangement, channels)
-    return made
-
-
 EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "pixel_unshuffle": lambda: PixelUnshuffle(3),
     "max_pool": lambda: MaxPool(3),
@@ -111,7 +100,10 @@ EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "convex_combination": lambda: ConvexCombination(
         torch.tensor(0.7), [Dense(torch.randn(3, 3), torch.randn(3)), Abs()]
     ),
-    **sliced(),
+} | {
+    kind.kind: lambda m=make, a=arrangement: m(a((2, 4)), 16)  # type: ignore[misc]
+    for make, kinds in ((mixing, MIXINGS), (reflection, REFLECTIONS))
+    for arrangement, kind in kinds.items()
 }
 
 
