@@ -161,14 +161,16 @@ def main() -> None:
         return
     with retained_memory():
         times = measure(arguments)
-    memory = {name: peak_memory(name, arguments) for name in ("on_manifold", "twin")}
     content: dict[str, Any] = {
         name: times[ours] / times[theirs]
         for name, (ours, theirs) in RATIOS.items()
         if ours in times and theirs in times
     }
-    content |= {"memory_over_twin": memory["on_manifold"] / memory["twin"]}
-    content |= {"seconds": times, "mebibytes": memory, "layers": layer_table(arguments)}
+    content |= {"seconds": times, "layers": []}
+    if {"on_manifold", "twin"} <= set(times):
+        memory = {name: peak_memory(name, arguments) for name in ("on_manifold", "twin")}
+        content |= {"memory_over_twin": memory["on_manifold"] / memory["twin"]}
+        content |= {"mebibytes": memory, "layers": layer_table(arguments)}
     content |= {"batch": arguments.batch, "rounds": arguments.rounds, "device": arguments.device}
     content |= {"precision": arguments.precision, "compiled": arguments.compile}
     for name, value in times.items():
