@@ -17,7 +17,7 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
 from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunFolder
@@ -87,6 +87,10 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         Normalize(torch.rand(2), torch.tensor([0.4, 0.5])),
         convolution(2, 4, 6, 8), GroupSort(4), MaxPool(2), convolution(4, 4, 2, 2), Flatten(),
         dense(16, 5),
+    ),
+    "widened": lambda: _build(
+        (1, 4, 6), PixelUnshuffle(2), Widen(3), convolution(12, 4, 2, 3), Abs(), Flatten(),
+        dense(24, 4),
     ),
     "unshuffled": lambda: _build(
         (1, 6, 4), PixelUnshuffle(2), convolution(4, 6, 3, 2), MaxMin(), Flatten(), dense(36, 4)

@@ -16,7 +16,7 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.slices import (
     EIGHTHS,
     Arrangement,
@@ -187,6 +187,9 @@ def image_layers(draw: Draw, shape: Shape) -> tuple[list[FixedLayer], int]:
             channels *= 4 if isinstance(pooled, PixelUnshuffle) else 1
             height, width = height // 2, width // 2
             layers.append(pooled)
+        if random.random() < 0.1:
+            layers.append(Widen(2))
+            channels *= 2
         if random.random() < 0.3:
             inner = convolution(draw, channels, channels, (height, width))
             layers.append(combination(draw, [inner, Abs()]))

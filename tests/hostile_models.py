@@ -55,6 +55,22 @@ MODELS: dict[str, tuple[Parts, bool]] = {
     "a true part": (network(layer("partial_abs", parts=True)), False),
     "no part": (network(layer("partial_abs", parts=0)), False),
     "a part without its number": (network(layer("partial_abs")), False),
+    "more channels": (
+        network(layer("widen", factor=2), layer("flatten"), in_shape=(1, 2, 2), inputs=8), True,
+    ),
+    "more channels than are read": (
+        network(layer("widen", factor=3), layer("flatten"), in_shape=(1, 2, 2), inputs=8), False,
+    ),
+    "a million times the channels": (
+        network(layer("widen", factor=2**20), layer("flatten"), in_shape=(1, 2, 2), inputs=8),
+        False,
+    ),
+    "no times the channels": (
+        network(layer("widen", factor=0), layer("flatten"), in_shape=(1, 2, 2), inputs=4), False,
+    ),
+    "more channels of no map": (
+        network(layer("widen", factor=2), in_shape=(4,), inputs=8), False,
+    ),
     "a pool of norms of no map": (
         network(layer("l2_pool", size=2), layer("flatten"), in_shape=(4, 4), inputs=4),
         False,

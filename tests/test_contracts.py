@@ -125,7 +125,7 @@ OTHER_SHAPE = (1, 4, 4)
 OPTIONS: dict[str, dict[str, object]] = {
     "ugnn": {"kernel_size": 5, "conv": "manifold"},
     "dense_ugnn": {},
-    "mixing_ugnn": {"fold": 2},
+    "mixing_ugnn": {"plan": ["fold 2", "window 1", "reflect group 2"]},
 }
 OTHER_OPTIONS: dict[str, object] = {"width": 2}
 

@@ -274,7 +274,7 @@ RECIPES = [
         ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = ["x"]', "layer of a plan must be"),
         ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = ["fold 3"]', "a multiple of 3 on"),
         ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nplan = "fold"', "model.plan must be"),
-        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nabsolute = 2', "absolute must be between"),
+        ('"dense_ugnn"\nhidden = [16]', '"mixing_ugnn"\nabsolute = 2', "absolute must be at most"),
         ('"dense_ugnn"\nhidden = [16]', '"resnet9"', "must be divisible by 16, got 8 x 8"),
         ("verify_samples = 20", "verify_samples = 0", "verify_samples must be greater than 0"),
         ("verify_samples = 20", "dtype = 'float16'", "dtype must be one of float32, float64"),

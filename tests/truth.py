@@ -25,7 +25,7 @@ from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import frequencies
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
+from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.slices import Folds
 
 Integers = NDArray[Any]
@@ -156,6 +156,8 @@ def _moved(layer: FixedLayer, x: Integers) -> Integers:
         groups = x.reshape(len(x) // layer.group, layer.group, *x.shape[1:])
         return np.sort(groups, axis=1)[:, ::-1].reshape(x.shape)
     channels, height, width = x.shape
+    if isinstance(layer, Widen):
+        return np.concatenate((x, np.zeros_like(x).repeat(layer.factor - 1, axis=0)))
     if isinstance(layer, MaxPool):
         size = layer.size
         windows = x.reshape(channels, size, height // size, size, width // size)

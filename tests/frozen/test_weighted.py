@@ -14,7 +14,7 @@ from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.normalize import Normalize
-from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle
+from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.singular_values import singular_values
 
 EXACTNESS = 1e-12
@@ -93,6 +93,7 @@ def test_autocast_does_not_round_a_certified_layer() -> None:
 
 EXAMPLES: dict[str, Callable[[], FixedLayer]] = {
     "pixel_unshuffle": lambda: PixelUnshuffle(3),
+    "widen": lambda: Widen(3),
     "max_pool": lambda: MaxPool(3),
     "normalize": lambda: Normalize(torch.rand(2), torch.rand(2) + 0.5),
     "dense": lambda: Dense(torch.randn(2, 3), torch.randn(2)),
