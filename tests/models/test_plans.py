@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from unitmargin.layers.l2_pool import L2Pool
-from unitmargin.layers.rearrangement import Widen
+from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
 from unitmargin.layers.slices import Arrangement, Folds, Groups, Positions, Shifts, Windows
 from unitmargin.models.plans import Word, default_plan, plan_layers, read_plan, read_word
 from unitmargin.orthogonal.mixing import OrthogonalMixing
@@ -52,13 +52,16 @@ def test_maps_shrink_with_folds_and_windows_overlap_by_half() -> None:
 
 
 def test_words_become_layers_of_their_kind() -> None:
-    plan = ["fold", "widen 3", "reflect window", "pool", "reflect group 4"]
+    plan = ["unshuffle", "window 1", "widen 3", "reflect window", "pool", "reflect group 4"]
     layers, numbers = plan_layers(plan, (1, 16, 8), 0.5)
-    assert [type(layer) for layer in layers] == [
-        OrthogonalMixing, Widen, OrthogonalReflection, L2Pool, OrthogonalReflection,
+    unshuffle, first, *others = layers
+    assert isinstance(unshuffle, PixelUnshuffle)
+    assert isinstance(first, OrthogonalMixing)
+    assert first.absolute == 2
+    assert [type(layer) for layer in others] == [
+        Widen, OrthogonalReflection, L2Pool, OrthogonalReflection,
     ]  # fmt: skip
     assert numbers == 12 * 4 * 2
-    assert layers[0].absolute == 2
 
 
 def test_a_word_that_does_not_fit_its_map_is_refused() -> None:

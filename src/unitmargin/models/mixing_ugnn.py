@@ -23,6 +23,7 @@ class MixingUGNN(Classifier):
     - ``group S``: S channels over all pixels, a matrix for each group;
     - ``reflect`` in front of one of these: slices are reflected where they would be mixed
       (:class:`unitmargin.orthogonal.reflection.OrthogonalReflection`);
+    - ``unshuffle S``: a fold without a matrix;
     - ``pool S``: norms of S x S pixels of each channel;
     - ``widen K``: channels of zeros, K times as many in all. Such a network is 1-Lipschitz, with
       unit gradients no more, and its certificates are lower bounds.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from unitmargin.foundation.choice import choose
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.l2_pool import L2Pool
-from unitmargin.layers.rearrangement import Widen
+from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
 from unitmargin.layers.slices import ARRANGEMENTS, Arrangement, Folds, Groups, Windows
 from unitmargin.orthogonal.mixing import OrthogonalMixing
 from unitmargin.orthogonal.reflection import OrthogonalReflection
@@ -37,13 +37,14 @@ REFLECT = "reflect"
 """In front of an arrangement: its slices are reflected, where they would be mixed."""
 
 MOST = {
-    "fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1, "pool": 1, "widen": 1,
+    "fold": 2, "window": 2, "shift": 0, "position": 0, "group": 1, "unshuffle": 1, "pool": 1,
+    "widen": 1,
 }  # fmt: skip
 """How many numbers may follow a name."""
 
 KINDS = (
     "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE, each with reflect in "
-    "front or not, pool SIZE, widen FACTOR"
+    "front or not, unshuffle SIZE, pool SIZE, widen FACTOR"
 )
 
 
@@ -91,11 +92,15 @@ def plan_layers(
         if word.name == "widen":
             layers.append(Widen(size))
             shape = channels * size, height, width
+        elif word.name == "unshuffle":
+            layers.append(PixelUnshuffle(size))
+            shape = channels * size**2, height // size, width // size
         elif word.name == "pool":
             layers.append(L2Pool(size))
             shape = channels, height // size, width // size
         else:
-            arrangement = _arranged(word, (height, width), first=not layers)
+            first = all(isinstance(layer, PixelUnshuffle) for layer in layers)
+            arrangement = _arranged(word, (height, width), first)
             layers.append(_sliced(arrangement, channels, absolute, word.reflected))
             if isinstance(arrangement, Folds):
                 side = arrangement.size
