@@ -21,8 +21,8 @@ LARGEST_ANGLE = 0.12
 """Cap on a step, in radians, beyond which its series and one correction lose float32 accuracy."""
 
 LARGE = 128
-"""Rows from which on products are worth to be short: they gain nothing on smaller matrices, and what
-they round makes trainings of one and of two processes differ in the third digit."""
+"""Rows from which on products are worth to be short: they gain nothing on smaller matrices, and
+what they round makes trainings of one and of two processes differ in the third digit."""
 
 DEAR_SHARE = 0.9
 """The dearest stacks that make up this share of the cost of all moves take turns."""
