@@ -32,7 +32,7 @@ class Chosen:
     """A recipe and what the command line changes in it.
 
     Attributes:
-        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-ugnn, ...).
+        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-fast, ...).
         out: run folder; default runs/NAME.
         data: file or folder of the data set.
         epochs: instead of the recipe's; more than a run has extend it, as its schedule allows.
