@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/guide.md")
 INSTALLING = ("make demo",)
 """Shown commands that create an environment: their target is looked up, not run."""
-NEEDS_DATA = "unitmargin run cifar10-ugnn --data IMAGES"
+NEEDS_DATA = "unitmargin run cifar10-fast --data IMAGES"
 """Needs the CIFAR-10 images: only its arguments are parsed."""
 
 
