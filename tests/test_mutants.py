@@ -15,6 +15,7 @@ GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
 RANDOM = "frozen/test_spectral.py::test_t1_bounds_of_random_matrices_hold_exactly"
 DENSE, CONVOLVED = "frozen/dense.py", "frozen/convolution.py"
 COMBINED, CERTIFICATE = "frozen/combination.py", "certificates/certify.py"
+SLICED = "frozen/sliced.py"
 MIXED, MIXING = "frozen/mixing.py", "frozen/test_mixing.py::test_bounds_of_a_mixing_layer_by_hand"
 ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
 TRANSFORMS, ARITHMETIC = "frozen/transforms.py", "layers/arithmetic.py"
@@ -79,14 +80,14 @@ MUTANTS = [
            "incoming * constants.absolute", MIXING),
     Mutant("rounding of the bias of a mixing layer", MIXED, "gamma(side + 1, arithmetic.unit)",
            "gamma(side, arithmetic.unit)", MIXING),
-    Mutant("slices that share a matrix", MIXED, "served**0.5 * UP", "1.0", MIXING),
-    Mutant("norms of all matrices of a stack", MIXED, "max(map(spectral_norm_bound, chunks))",
+    Mutant("slices that share a matrix", SLICED, "served**0.5 * UP", "1.0", MIXING),
+    Mutant("norms of all matrices of a stack", SLICED, "max(map(spectral_norm_bound, chunks))",
            "spectral_norm_bound(chunks[0])",
            "frozen/test_mixing.py::test_constants_are_the_largest_of_all_matrices"),
-    Mutant("absolute norms of all matrices of a stack", MIXED,
+    Mutant("absolute norms of all matrices of a stack", SLICED,
            "max(map(absolute_norm_bound, chunks))", "absolute_norm_bound(chunks[0])",
            "frozen/test_mixing.py::test_constants_are_the_largest_of_all_matrices"),
-    Mutant("biases of all matrices of a stack", MIXED, "self.bias.flatten()[None]",
+    Mutant("biases of all matrices of a stack", SLICED, "self.bias.flatten()[None]",
            "self.bias[:1]", "frozen/test_mixing.py::test_the_bias_is_that_of_all_slices"),
     Mutant("underflow of a mixing layer", MIXED,
            "error + arithmetic.underflow(side, outputs)", "error",
@@ -111,15 +112,15 @@ MUTANTS = [
            "ratios = ratios + (largest == 0)", "ratios = ratios",
            f"{POOL}::test_the_row_at_zero_is_that_of_an_average"),
     Mutant("norm of a reflection", REFLECTION,
-           "2.0 * product_up(norm, norm) - 1.0", "norm",
+           "2.0 * product_up(inner.norm, inner.norm) - 1.0", "inner.norm",
            f"{REFLECTED}::test_bounds_of_a_reflection_by_hand"),
     Mutant("norm of a small reflection", REFLECTION,
            "max(1.0, 2.0 * product_up", "max(0.0, 2.0 * product_up",
            f"{REFLECTED}::test_a_reflection_is_gnp_with_exact_singular_values"),
     Mutant("output at zero of a reflection", REFLECTION,
-           "product_up(2.0 * norm, bias)", "0.0",
+           "product_up(2.0 * inner.norm, inner.bias)", "0.0",
            f"{REFLECTED}::test_bounds_of_a_reflection_by_hand"),
-    Mutant("bias of all slices of a reflection", REFLECTION,
+    Mutant("bias of all slices of a reflection", SLICED,
            "served**0.5 * UP", "UP",
            f"{REFLECTED}::test_bounds_of_a_reflection_by_hand"),
     Mutant("coordinates of a reflection", REFLECTION,

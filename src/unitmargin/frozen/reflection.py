@@ -1,34 +1,29 @@
 """Reflections of a deployed network: residuals on slices of maps, with stored orthonormal rows."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.frozen.spectral import absolute_norm_bound, in_chunks, spectral_norm_bound
-from unitmargin.frozen.weighted import Errors, WeightedLayer
-from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, norm_bounds, product_up
+from unitmargin.frozen.sliced import SlicedLayer
+from unitmargin.frozen.weighted import Errors
+from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
 from unitmargin.layers.bounds import LayerConstants
 from unitmargin.layers.reflection import reflect
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.layers.slices import Arrangement, Folds, Groups, Positions, Shifts, Windows
 
 
-class Reflection(WeightedLayer):
+class Reflection(SlicedLayer):
     r""":math:`x - 2 W^T \max(W x + b, 0)` on every slice of a map; see ``layers/reflection.py``.
 
-    ``weight (stack, k, n)`` and ``bias (stack, k)`` with k <= n; how maps are cut is what the heirs
-    differ in.
+    ``weight (stack, k, n)`` and ``bias (stack, k)`` with k <= n.
 
     Raises:
         ValueError: shapes that do not belong together.
     """
-
-    arranged: ClassVar[type[Arrangement]]
-    weight: Tensor
-    bias: Tensor
 
     def __init__(
         self,
@@ -37,23 +32,13 @@ class Reflection(WeightedLayer):
         map_size: Sequence[int],
         **cut: int,
     ) -> None:
-        super().__init__()
         shape = tuple(weight.shape)
         if len(shape) != 3 or bias.shape != shape[:2] or not 0 < shape[1] <= shape[2]:
             raise ValueError(
                 "a reflection needs weight (stack, k, n) with k <= n and bias (stack, k), got "
                 f"shapes {shape} and {tuple(bias.shape)}; pass one bias a row"
             )
-        # Its sides are judged there.
-        self.arrangement = self.arranged(tuple(map_size), **cut)  # type: ignore[arg-type]
-        self.channels = self.arrangement.channels(shape[0], shape[2])
-        if self.channels < 1 or self.arrangement.stack(self.channels) != (shape[0], shape[2]):
-            raise ValueError(
-                f"a reflection needs a weight of its arrangement, got shape {shape} for "
-                f"{self.arrangement}; pass the arrangement that the weight was made for"
-            )
-        self.register_buffer("weight", weight.contiguous())
-        self.register_buffer("bias", bias.contiguous())
+        super().__init__(weight, bias, map_size, cut)
 
     def configuration(self) -> dict[str, Any]:
         return self.arrangement.configuration()
@@ -62,24 +47,16 @@ class Reflection(WeightedLayer):
         with torch.autocast(x.device.type, enabled=False):
             return reflect(x, self.weight, self.bias, self.arrangement)
 
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.weight.shape[2], self.weight.shape[2]
-
     def singular_values(self) -> Float[Tensor, " values"]:
         return reflected_values(self.weight)
 
     def constants(self) -> LayerConstants:
-        """(22): the largest S and a of any matrix, b of all slices together, and what follows for
-        the residual: its Lipschitz constant, and its output at zero as its bias."""
-        chunks = in_chunks(self.weight)
-        norm = max(map(spectral_norm_bound, chunks))
-        absolute = max(map(absolute_norm_bound, chunks))
-        served = self.arrangement.slices(self.channels) // len(self.weight)
-        bias = product_up(float(norm_bounds(self.bias.flatten()[None])), served**0.5 * UP)
-        steep = product_up(max(1.0, 2.0 * product_up(norm, norm) - 1.0), UP)
-        shift = product_up(2.0 * norm, bias)
-        return LayerConstants(steep, 0.0, shift, (LayerConstants(norm, absolute, bias),))
+        """(22): S, a and b of the weight, and what follows for the residual: its Lipschitz
+        constant, and its output at zero as its bias."""
+        inner = self.weight_constants()
+        steep = product_up(max(1.0, 2.0 * product_up(inner.norm, inner.norm) - 1.0), UP)
+        shift = product_up(2.0 * inner.norm, inner.bias)
+        return LayerConstants(steep, 0.0, shift, (inner,))
 
     def errors(self, constants: LayerConstants, incoming: Affine, arithmetic: Arithmetic) -> Errors:
         """(23): the first product as (8), its error doubled on the way back; then a sum of k
@@ -87,7 +64,7 @@ class Reflection(WeightedLayer):
         apart, and doubling is exact."""
         (inner,) = constants.branch
         _, rows, side = self.weight.shape
-        slices, unit = self.arrangement.slices(self.channels), arithmetic.unit
+        slices, unit = self.slices, arithmetic.unit
         first = incoming * inner.absolute + Affine(inner.bias)
         error = first * gamma(side + 1, unit) + arithmetic.underflow(side, slices * rows)
         hidden = incoming * inner.norm + Affine(inner.bias) + error
