@@ -220,11 +220,11 @@ def test_the_layout_of_a_weight_changes_no_bit() -> None:
         (WindowMixing, (1, 0, 0), (1, 0), 0, {}, r"needs weight \(stack, n, n\) and bias"),
         (WindowMixing, (1, 4, 4), (1, 4), 5, {}, "absolute must be at most the 4 entries"),
         (WindowMixing, (1, 4, 4), (1, 4), -1, {}, "absolute must be >= 0"),
-        (WindowMixing, (2, 4, 4), (2, 4), 0, {}, r"got \(2, 4, 4\) for Windows"),
-        (WindowMixing, (1, 3, 3), (1, 3), 0, {}, r"got \(1, 3, 3\) for Windows"),
-        (WindowMixing, (1, 5, 5), (1, 5), 0, {}, r"got \(1, 5, 5\) for Windows"),
-        (PositionMixing, (2, 3, 3), (2, 3), 0, {}, r"got \(2, 3, 3\) for Positions"),
-        (GroupMixing, (2, 4, 4), (2, 4), 0, {"size": 3}, r"got \(2, 4, 4\) for Groups"),
+        (WindowMixing, (2, 4, 4), (2, 4), 0, {}, r"got shape \(2, 4, 4\) for Windows"),
+        (WindowMixing, (1, 3, 3), (1, 3), 0, {}, r"got shape \(1, 3, 3\) for Windows"),
+        (WindowMixing, (1, 5, 5), (1, 5), 0, {}, r"got shape \(1, 5, 5\) for Windows"),
+        (PositionMixing, (2, 3, 3), (2, 3), 0, {}, r"got shape \(2, 3, 3\) for Positions"),
+        (GroupMixing, (2, 4, 4), (2, 4), 0, {"size": 3}, r"got shape \(2, 4, 4\) for Groups"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_belong_together_are_refused(

@@ -39,8 +39,9 @@ class SlicedLayer(WeightedLayer):
         self.channels = self.arrangement.channels(count, side)
         if self.channels < 1 or self.arrangement.stack(self.channels) != (count, side):
             raise ValueError(
-                f"a layer on slices needs a weight of its arrangement, got {tuple(weight.shape)} "
-                f"for {self.arrangement}; pass the arrangement that the weight was made for"
+                "a layer on slices needs a weight of its arrangement, got shape "
+                f"{tuple(weight.shape)} for {self.arrangement}; pass the arrangement that the "
+                "weight was made for"
             )
         self.register_buffer("weight", weight.contiguous())
         self.register_buffer("bias", bias.contiguous())
