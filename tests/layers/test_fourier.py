@@ -163,3 +163,13 @@ def test_another_map_size_is_refused() -> None:
     spectrum = KernelTransform((3, 3), (2, 4))(torch.rand(1, 1, 3, 3))
     with pytest.raises(ValueError, match="map size 2 x 4 .* got 4 x 2"):
         convolve(torch.rand(1, 1, 4, 2), spectrum, None, transform)
+
+
+def test_a_transform_made_on_another_device_leaves_nothing_behind() -> None:
+    with torch.device("meta"):
+        away = CircularTransform((5, 4))
+    assert away.basis.is_meta
+    here = CircularTransform((5, 4))
+    x = torch.randn(2, 3, 5, 4)
+    torch.testing.assert_close(here.synthesise(*here.analyse(x)), x)
+    torch.testing.assert_close(away.to_empty(device="cpu").basis, here.basis)

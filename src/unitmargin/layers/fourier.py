@@ -86,14 +86,16 @@ def angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "cho
 
 @lru_cache
 def _matrix(map_size: Size) -> Float[Tensor, "n n"]:
-    """The transform of a small map, made once: thousands of layers may share it."""
+    """The transform of a small map, made once, on the CPU whatever the default device: thousands of
+    layers may share it."""
     height, width = map_size
     points = [(row, column) for row in range(height) for column in range(width)]
     chosen = frequencies(height, width)
-    real = angles(chosen.real, points, map_size).cos() / math.sqrt(len(points))
-    turned = angles(chosen.pairs, points, map_size)
-    pairs = torch.stack((turned.cos(), -turned.sin()), dim=1).flatten(0, 1)
-    return torch.cat((real, pairs * math.sqrt(2.0 / len(points))))
+    with torch.device("cpu"):
+        real = angles(chosen.real, points, map_size).cos() / math.sqrt(len(points))
+        turned = angles(chosen.pairs, points, map_size)
+        pairs = torch.stack((turned.cos(), -turned.sin()), dim=1).flatten(0, 1)
+        return torch.cat((real, pairs * math.sqrt(2.0 / len(points))))
 
 
 class CircularTransform(nn.Module):
@@ -131,9 +133,9 @@ class CircularTransform(nn.Module):
             self._register_gathers(chosen)
 
     def matrix(self) -> Float[Tensor, "n n"]:
-        """The transform as a matrix, in float64: self-conjugate waves, then cosines and sines of
-        each pair next to each other."""
-        return _matrix(self.map_size).clone()
+        """The transform as a matrix, in float64, on the default device: self-conjugate waves, then
+        cosines and sines of each pair next to each other."""
+        return _matrix(self.map_size).to(torch.get_default_device(), copy=True)
 
     def _register_gathers(self, chosen: Frequencies) -> None:
         """Index tables between the half plane of ``rfft2`` and the kept frequencies."""
