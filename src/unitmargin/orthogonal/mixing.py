@@ -2,15 +2,14 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from unitmargin.frozen.mixing import MIXINGS, Mixing
-from unitmargin.layers.contract import ManifoldParameters, TrainableLayer
 from unitmargin.layers.mixing import mix, require_absolute
-from unitmargin.layers.promises import GNP
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.layers.slices import Arrangement
 from unitmargin.orthogonal.polar import polish
+from unitmargin.orthogonal.slices import OrthogonalSlices
 
 ABSOLUTE = 0.25
 """Share of the outputs that get absolute values: half of them, which is MaxMin in a rotated basis,
@@ -21,7 +20,7 @@ ANGLE = 0.4
 identity, where depth does not hurt."""
 
 
-class OrthogonalMixing(TrainableLayer):
+class OrthogonalMixing(OrthogonalSlices):
     r"""Mixing of slices, :math:`y_s = a(W_s x_s + b_s)` with :math:`W_s W_s^T = I` (GNP).
 
     The ``arrangement`` says how maps are cut into slices, and which slices share a matrix; ``a`` is
@@ -44,8 +43,6 @@ class OrthogonalMixing(TrainableLayer):
         True
     """
 
-    promise = GNP
-
     def __init__(
         self,
         arrangement: Arrangement,
@@ -53,33 +50,20 @@ class OrthogonalMixing(TrainableLayer):
         absolute: int | None = None,
         bias: bool = True,
     ) -> None:
-        super().__init__()
         count, side = arrangement.stack(channels)
-        self.arrangement, self.channels = arrangement, channels
-        self.absolute = require_absolute(
-            round(ABSOLUTE * side) if absolute is None else absolute, side
-        )
+        chosen = round(ABSOLUTE * side) if absolute is None else absolute
+        chosen = require_absolute(chosen, side)
         noise = torch.randn(count, side, side) * (ANGLE / (2.0 * side) ** 0.5)
-        self.raw = nn.Parameter(polish(torch.eye(side) + noise - noise.mT).to(noise.dtype))
-        self.bias = nn.Parameter(torch.zeros(count, side), requires_grad=bias)
-
-    def weight(self) -> Float[Tensor, "stack n n"]:
-        return self.raw
-
-    def manifold_parameters(self) -> ManifoldParameters:
-        return ManifoldParameters(real=[self.raw])
+        super().__init__(arrangement, polish(torch.eye(side) + noise - noise.mT), bias)
+        self.absolute = chosen
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.raw)
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
-        kind = x.device.type
-        dtype = (
-            torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.raw.dtype
-        )
-        with torch.autocast(kind, enabled=False):
-            x, weight, bias = x.to(dtype), self.raw.to(dtype), self.bias.to(dtype)
-            return mix(x, weight, bias, self.arrangement, self.absolute)
+        typed = self.in_one_type(x)
+        with torch.autocast(x.device.type, enabled=False):
+            return mix(*typed, self.arrangement, self.absolute)
 
     def fix(self) -> Mixing:
         return self.stored(self.raw)

@@ -2,22 +2,21 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.reflection import REFLECTIONS, Reflection, reflected_values
-from unitmargin.layers.contract import ManifoldParameters, TrainableLayer
-from unitmargin.layers.promises import GNP
 from unitmargin.layers.reflection import reflect
 from unitmargin.layers.slices import Arrangement
 from unitmargin.orthogonal.polar import polish
+from unitmargin.orthogonal.slices import OrthogonalSlices
 
 SHARE = 0.25
 """Share of the directions of a slice that may be reflected, as of the outputs that get absolute
 values in a mixing layer: a reflection is the absolute value of these directions, but for a sign."""
 
 
-class OrthogonalReflection(TrainableLayer):
+class OrthogonalReflection(OrthogonalSlices):
     r"""Reflection of slices, :math:`y_s = x_s - 2 W_s^T \max(W_s x_s + b_s, 0)` with
     :math:`W_s W_s^T = I` (GNP): a residual that is exactly orthogonal.
 
@@ -44,8 +43,6 @@ class OrthogonalReflection(TrainableLayer):
         True
     """
 
-    promise = GNP
-
     def __init__(
         self,
         arrangement: Arrangement,
@@ -53,9 +50,7 @@ class OrthogonalReflection(TrainableLayer):
         rows: int | None = None,
         bias: bool = True,
     ) -> None:
-        super().__init__()
         count, side = arrangement.stack(channels)
-        self.arrangement, self.channels = arrangement, channels
         chosen = max(1, round(SHARE * side)) if rows is None else rows
         chosen = require_whole("rows", chosen, 1, "leave it out for a quarter of a slice")
         if chosen > side:
@@ -64,26 +59,15 @@ class OrthogonalReflection(TrainableLayer):
                 "a quarter of them"
             )
         start = torch.linalg.qr(torch.randn(count, side, chosen, dtype=torch.float64)).Q.mT
-        self.raw = nn.Parameter(start.to(torch.get_default_dtype()).contiguous())
-        self.bias = nn.Parameter(torch.zeros(count, chosen), requires_grad=bias)
-
-    def weight(self) -> Float[Tensor, "stack k n"]:
-        return self.raw
-
-    def manifold_parameters(self) -> ManifoldParameters:
-        return ManifoldParameters(real=[self.raw])
+        super().__init__(arrangement, start, bias)
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return reflected_values(self.raw)
 
     def forward(self, x: Float[Tensor, "batch c h w"]) -> Float[Tensor, "batch cc hh ww"]:
-        kind = x.device.type
-        dtype = (
-            torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.raw.dtype
-        )
-        with torch.autocast(kind, enabled=False):
-            x, weight, bias = x.to(dtype), self.raw.to(dtype), self.bias.to(dtype)
-            return reflect(x, weight, bias, self.arrangement)
+        typed = self.in_one_type(x)
+        with torch.autocast(x.device.type, enabled=False):
+            return reflect(*typed, self.arrangement)
 
     def fix(self) -> Reflection:
         return self.stored(self.raw)

@@ -77,13 +77,13 @@ class ManifoldDescent(torch.optim.Optimizer):
         if closure is not None:
             raise ValueError("closure is not supported by ManifoldDescent; call backward first")
         due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
-        for turn, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
+        for when, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
             if parameter.grad is None:
                 continue
             state = self._state(parameter)
             momentum = state["momentum"].mul_(group["momentum"]).add_(parameter.grad)
-            every = 1 if turn is None else self.interval
-            if int(state["step"]) % every == (turn or 0):
+            every = 1 if when is None else self.interval
+            if int(state["step"]) % every == (when or 0):
                 ahead = every == 1
                 aim = parameter.grad.add(momentum, alpha=group["momentum"]) if ahead else momentum
                 move = _Move.of(parameter, group["lr"] * every**0.5, group["paired"])
