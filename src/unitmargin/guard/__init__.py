@@ -1,0 +1,9 @@
+"""A shipped network at run time: answers with a label and a radius, or a reason for none.
+
+It imports NumPy and the standard library, onnxruntime where an exported file is opened, and torch
+where a model file is.
+"""
+
+from unitmargin.guard.onnx_model import Claims, OnnxModel
+
+__all__ = ["Claims", "OnnxModel"]

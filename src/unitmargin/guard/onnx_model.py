@@ -1,0 +1,100 @@
+"""An exported network, evaluated by ONNX Runtime: NumPy arrays in, claims out, no torch."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = "unitmargin-onnx-1"
+"""What the metadata of a file must state."""
+
+OUTPUTS = ("label", "runner_up", "margin", "radius")
+
+LEVELS = {
+    "none": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}  # fmt: skip
+"""Optimisations of ONNX Runtime; the certificates of a file hold under each of them."""
+
+MAKES_CLAIMS = "write it with `unitmargin export RUN model.onnx`"
+
+
+class Claims(NamedTuple):
+    """What a network claims of a batch, as in :class:`unitmargin.Certificate`."""
+
+    label: NDArray[np.int64]
+    runner_up: NDArray[np.int64]
+    margin: NDArray[np.float64]
+    radius: NDArray[np.float64]
+
+
+class OnnxModel:
+    """The network of an exported file and what the file states of it.
+
+    Thread-safe: an evaluation changes nothing. It needs NumPy and onnxruntime alone.
+
+    Attributes:
+        classes: names of the classes.
+        in_shape: shape of one input.
+        domain: interval of the entries of inputs that the network was made for, None for any.
+        profile: the execution profile whose certificates it issues.
+        model_sha256: SHA-256 of the model file that it was exported from.
+
+    Args:
+        path: the file.
+        threads: of one evaluation; default: onnxruntime's own choice.
+        level: what onnxruntime may optimise, a key of ``LEVELS``.
+
+    Raises:
+        ImportError: onnxruntime is not installed.
+        FileNotFoundError: no such file.
+        ValueError: a file that is damaged, or was not written by ``unitmargin export``.
+    """
+
+    def __init__(self, path: str | Path, threads: int | None = None, level: str = "all") -> None:
+        if level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {level!r}; choose one")
+        file = Path(path)
+        if not file.is_file():
+            raise FileNotFoundError(f"{file} does not exist; {MAKES_CLAIMS}")
+        self.session = _open(file, threads, level)
+        stated = self.session.get_modelmeta().custom_metadata_map
+        if stated.get("format") != FORMAT:
+            raise ValueError(
+                f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; "
+                f"{MAKES_CLAIMS}"
+            )
+        self.classes = tuple(json.loads(stated["classes"]))
+        self.in_shape = tuple(json.loads(stated["in_shape"]))
+        domain = json.loads(stated["domain"])
+        self.domain = None if domain is None else (float(domain[0]), float(domain[1]))
+        self.profile: str = stated["profile"]
+        self.model_sha256: str = stated["model_sha256"]
+
+    def certify(self, x: NDArray[np.float32]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)``; a label of -1 where there is none."""
+        return Claims(*self.session.run(OUTPUTS, {"x": x}))
+
+
+def _open(file: Path, threads: int | None, level: str) -> Any:
+    """A session of onnxruntime, whose own errors are of many kinds."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ImportError(
+            "onnxruntime must be installed to evaluate an exported network; run "
+            "`pip install unitmargin[deploy]`"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    names = onnxruntime.GraphOptimizationLevel.__members__
+    options.graph_optimization_level = names[LEVELS[level]]
+    options.log_severity_level = 3
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    try:
+        return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{file} must be an ONNX file, but {reason}; {MAKES_CLAIMS}") from None
