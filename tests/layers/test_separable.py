@@ -1,4 +1,4 @@
-"""The factors of the Fourier transform of a map: one table a side, and a join of two entries a row."""
+"""The factors of the transform of a map: one table a side, and a join of two entries a row."""
 
 import pytest
 import torch

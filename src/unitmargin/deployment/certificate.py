@@ -20,7 +20,7 @@ LARGEST = torch.finfo(torch.float64).max
 def write_certificate(
     graph: Graph, inputs: Value, normalised: Value, logits: Value, bounds: RoundingBounds
 ) -> dict[str, str]:
-    """Nodes of label, runner-up, margin and radius, one number a sample, and of the logits; by name.
+    """Nodes of label, runner-up, margin and radius, one a sample, and of the logits; by name.
 
     As :func:`unitmargin.certify` has them: a label of -1 and no claim where a number is not finite,
     the lower class first where logits are equal, no claim near overflow or among denormal numbers.
@@ -86,7 +86,7 @@ def _input_norms(graph: Graph, x: Value, bounds: RoundingBounds, normalised: boo
 def _quotients(
     graph: Graph, differences: str, label: str, norms: str, bounds: RoundingBounds
 ) -> str:
-    """``(mu - 2 (alpha + beta rho)) / (L + beta S)`` of all classes, the label's own row for each."""
+    """``(mu - 2 (alpha + beta rho)) / (L + beta S)`` of all classes, in the row of the label."""
 
     def of_label(pairs: Tensor) -> str:
         return graph.add("Gather", graph.numbers(pairs.mT.contiguous()), label, axis=1)
@@ -99,7 +99,7 @@ def _quotients(
 
 
 def _claimed(graph: Graph, radius: str, norms: str, bounds: RoundingBounds) -> str:
-    """Whether the radius is no denormal number and all numbers met within it are far from overflow."""
+    """Whether the radius is no denormal number and nothing met within it is near overflow."""
     reached = graph.add("Mul", radius, graph.number(bounds.input_scale))
     slope = graph.add("Mul", graph.add("Add", norms, reached), graph.number(bounds.largest.slope))
     largest = graph.add("Add", slope, graph.number(bounds.largest.constant))

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
+from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, require_frozen, save
 from unitmargin.guard.onnx_model import FORMAT, OnnxModel
@@ -23,37 +24,39 @@ DRAWN = 16
 """Inputs on which the written file has to agree."""
 
 AGREEMENT = 1e-9
-"""Largest difference of two radii, relative to radii above 1. It is wider than the slacks of float64
-evaluations by far, and narrower than anything that a wrong node could do."""
+"""Largest difference of two radii, relative to radii above 1: far wider than slacks of float64
+evaluations, and narrower than what a wrong node could do."""
 
 
 class DisagreementError(RuntimeError):
     """ONNX Runtime's labels or radii are not those of ``certify``: no file is written."""
 
 
-def export_onnx(frozen: FrozenNetwork, path: str | Path) -> None:
+def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32") -> None:
     r"""Write a network as one ONNX file, which answers inputs with a label and a radius.
 
-    Input ``x (batch, *in_shape)`` of float32, in the units of the network's domain, any batch.
+    Input ``x (batch, *in_shape)`` in the units of the network's domain, any batch, of the type
+    ``inputs``: ``float32``, or ``float64`` for those that are no float32 numbers.
     Outputs, one entry a sample: ``label`` (int64, -1 where an input or a logit is not finite),
     ``radius`` and ``margin`` (float64), ``runner_up`` (int64), ``logits (batch, classes)``.
     Metadata: ``format``, ``classes``, ``in_shape``, ``domain``, ``units``, ``profile``,
-    ``model_sha256`` (of the file that :func:`unitmargin.save` writes of the network), ``unitmargin``
-    (the version).
+    ``model_sha256`` (of the file that :func:`unitmargin.save` writes of the network), and
+    ``unitmargin`` (the version).
 
     Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
     moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
     this file holds as one of :func:`unitmargin.certify` does, for both (docs/soundness.md). Before
     the file appears ONNX Runtime must agree with ``certify`` on inputs that are drawn: labels are
-    equal and radii within 1e-9. Entries outside of the domain are not refused; :class:`unitmargin.Guard`
-    does so.
+    equal and radii within 1e-9. Entries outside of the domain are not refused;
+    :class:`unitmargin.Guard` does so.
     Cost: the proof of the network, and one evaluation here and there.
     Source: equations (14) and (24) of docs/soundness.md.
 
     Raises:
         TypeError: a model that is not frozen, or no path.
         ImportError: onnx or onnxruntime is missing; they are the extra ``deploy``.
-        ValueError: weights of more than 2 GB, a layer without nodes, or a folder.
+        ValueError: another type of inputs, weights of more than 2 GB, a layer without nodes, or a
+            folder.
         DisagreementError: another label or radius in ONNX Runtime.
 
     Example:
@@ -70,11 +73,12 @@ def export_onnx(frozen: FrozenNetwork, path: str | Path) -> None:
     """
     require_frozen(frozen)
     file = require_path("path", path)
+    require_choice("inputs", inputs, ("float32", "float64"))
     require_engines()
     from unitmargin.deployment.network import onnx_model
 
     _require_size(frozen)
-    model = onnx_model(frozen, _stated(frozen))
+    model = onnx_model(frozen, _stated(frozen), inputs)
     with write_aside(file) as aside:
         aside.write_bytes(model.SerializeToString())
         _require_agreement(frozen, OnnxModel(aside))
@@ -94,8 +98,8 @@ def _require_size(frozen: FrozenNetwork) -> None:
     size = sum(tensor.numel() * 8 for tensor in frozen.network.buffers())
     if size > LARGEST_FILE:
         raise ValueError(
-            f"frozen must have weights of at most {LARGEST_FILE} bytes in float64, which is what an "
-            f"ONNX file can hold, got {size}; deploy it with torch.export"
+            f"frozen must have weights of at most {LARGEST_FILE} bytes in float64, which an ONNX "
+            f"file can hold, got {size}; deploy it with torch.export"
         )
 
 
@@ -118,7 +122,7 @@ def _stated(frozen: FrozenNetwork) -> dict[str, object]:
 
 def _require_agreement(frozen: FrozenNetwork, model: OnnxModel) -> None:
     """Raise unless the written file has the labels and radii of ``certify`` on drawn inputs."""
-    x = _draw(frozen)
+    x = _draw(frozen).astype(model.dtype)
     found = model.certify(x)
     inputs = torch.from_numpy(x).to(frozen.network.device)
     true = certify(frozen, inputs, profile="float64", domain="any")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import torch
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from torch import Tensor
 
@@ -19,8 +20,8 @@ IR_VERSION = 8
 class Value(NamedTuple):
     """A float64 tensor of the graph that holds a batch: its name, and the shape of one sample.
 
-    It lies with the batch last: ``(entries of a sample, batch)``, so that a move of entries is a move of
-    whole rows, and a product is one of stored matrices from the left.
+    It lies with the batch last: ``(entries of a sample, batch)``, so that a move of entries is a
+    move of whole rows, and a product is one of stored matrices from the left.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Graph:
         self.nodes.append(helper.make_node(operator, list(inputs), names, **attributes))
         return names
 
-    def store(self, array: np.ndarray[Any, Any]) -> str:
+    def store(self, array: NDArray[Any]) -> str:
         """Numbers as they are, once each; their name."""
         solid = np.ascontiguousarray(array)
         key = (str(solid.dtype), solid.shape, solid.tobytes())

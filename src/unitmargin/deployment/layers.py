@@ -138,7 +138,7 @@ def _normalize(graph: Graph, layer: Normalize, x: Value) -> str:
 
 def _moved(graph: Graph, layer: Flatten | PixelUnshuffle, x: Value) -> str:
     places = _places(x.shape)
-    moved = layer(places).flatten()
+    moved = layer(places.double()).flatten().long()
     return x.name if torch.equal(moved, places.flatten()) else graph.take(x.name, moved)
 
 
@@ -201,7 +201,8 @@ def _larger_and_smaller(graph: Graph, first: str, second: str, axis: int) -> str
 
 def _maxmin(graph: Graph, layer: MaxMin, x: Value) -> str:
     half = math.prod(x.shape) // 2
-    return _larger_and_smaller(graph, *graph.split(x.name, (half, half), axis=0), axis=0)
+    first, second = graph.split(x.name, (half, half), axis=0)
+    return _larger_and_smaller(graph, first, second, axis=0)
 
 
 def _groups(graph: Graph, x: Value, size: int) -> str:

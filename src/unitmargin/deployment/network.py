@@ -19,29 +19,34 @@ OUTPUTS = {
 }  # fmt: skip
 
 
-def onnx_model(frozen: FrozenNetwork, stated: Mapping[str, object]) -> onnx.ModelProto:
+INPUTS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
+
+
+def onnx_model(
+    frozen: FrozenNetwork, stated: Mapping[str, object], inputs: str = "float32"
+) -> onnx.ModelProto:
     """The network under the profile ``float64``, with a dynamic batch; ``stated`` is its metadata.
 
     Raises:
         ValueError: a layer of a kind that has no nodes, or of unknown rounding.
     """
     graph = Graph()
-    inputs = _inputs(graph, frozen.in_shape)
+    given = _inputs(graph, frozen.in_shape)
     bounds = frozen.proof(PROFILES["float64"]).bounds
-    x = normalised = inputs
+    x = normalised = given
     for layer in frozen.features():
         x = write_layer(graph, layer, x)
         normalised = x if layer.normalises else normalised
     logits = write_layer(graph, frozen.head, x)
-    certificate = write_certificate(graph, inputs, normalised, logits, bounds)
+    certificate = write_certificate(graph, given, normalised, logits, bounds)
     for name, inner in certificate.items():
         graph.nodes.append(helper.make_node("Identity", [inner], [name]))
-    shapes = {"logits": ["batch", frozen.n_classes]}
+    shapes: dict[str, list[str | int]] = {"logits": ["batch", frozen.n_classes]}
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "unitmargin",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *frozen.in_shape])],
+            [helper.make_tensor_value_info("x", INPUTS[inputs], ["batch", *frozen.in_shape])],
             [
                 helper.make_tensor_value_info(name, kind, shapes.get(name, ["batch"]))
                 for name, kind in OUTPUTS.items()

@@ -1,7 +1,7 @@
 """The Fourier transform of maps as nodes: real products with stored tables, and no complex number.
 
-Equation numbers are those of docs/soundness.md. Waves lie as ``(wave, channel, batch)``, in the order of
-their kinds: self-conjugate ones, real parts of pairs, imaginary parts.
+Equation numbers are those of docs/soundness.md. Waves lie as ``(wave, channel, batch)``, in the
+order of their kinds: self-conjugate ones, real parts of pairs, imaginary parts.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Transform:
         return self._joined(graph.reshape(products, pixels, channels, -1), parts.join)
 
     def synthesise(self, waves: str, channels: int) -> str:
-        """Maps ``(channels * pixels, batch)`` of waves: every step transposed, in the other order."""
+        """Maps ``(channels * pixels, batch)`` of waves: the same steps transposed, backwards."""
         graph, (height, width) = self.graph, self.circular.map_size
         pixels = height * width
         if self.circular.by_matrix:

@@ -28,7 +28,7 @@ SCALING_ROUNDINGS = 8
 
 
 BUTTERFLY_ROUNDINGS = 3
-"""Roundings of a term where the waves of two sides are joined: the root of 1/2, the product, the sum."""
+"""Roundings of a term where the waves of two sides are joined: the root of 1/2, product and sum."""
 
 
 def transform_error(transform: CircularTransform, unit: float) -> float:
@@ -62,8 +62,8 @@ def _table_error(side: int, unit: float) -> float:
 
 
 def fft_error(map_size: tuple[int, int], unit: float) -> float:
-    """(11): relative error of an FFT of the Cooley-Tukey kind, which is assumed and which the canary
-    measures: one stage a prime factor of either side, and one more for real input.
+    """(11): relative error of an FFT of the Cooley-Tukey kind, which is assumed and which the
+    canary measures: one stage a prime factor of either side, and one more for real input.
 
     Raises:
         ValueError: a prime factor of a side for which (11) has no bound in arithmetic of this unit.

@@ -1,12 +1,12 @@
 r"""The orthonormal Fourier transform of a map as real products with one table a side.
 
-With T_n the real Fourier matrix of n points (its cosines and sines are those of a map of n x 1), the
-transform of an H x W map is :math:`Q\,(T_H \otimes T_W)`: the products of the waves of both sides, by
+With T_n the real Fourier matrix of n points (the cosines and sines of a map of n x 1), the
+transform of an H x W map is :math:`Q\,(T_H \otimes T_W)`: products of the waves of both sides, by
 
 .. math:: \cos(a + b) = \cos a \cos b - \sin a \sin b, \qquad
           \sin(a + b) = \sin a \cos b + \cos a \sin b,
 
-are in pairs the waves of the map. Q is orthogonal and has at most two entries in each row and column.
+are in pairs the waves of the map. Q is orthogonal, with at most two entries in each row and column.
 """
 
 import math
@@ -67,8 +67,8 @@ def separable(map_size: Size) -> Separable:
     kept = [*chosen.real, *chosen.pairs]
     cosines = [_cosine(point, map_size) for point in kept]
     sines = [_sine(point, map_size) for point in chosen.pairs]
-    sides = (circular_matrix((side, 1)) for side in map_size)
-    return Separable(*sides, _butterfly([_unit(terms) for terms in cosines + sines]))
+    rows, columns = (circular_matrix((side, 1)) for side in map_size)
+    return Separable(rows, columns, _butterfly([_unit(terms) for terms in cosines + sines]))
 
 
 def by_kind(map_size: Size) -> Int64[Tensor, " n"]:
@@ -84,8 +84,8 @@ Terms = list[tuple[int, float]]
 
 
 class _Wave(NamedTuple):
-    """A wave of one side: numbers of its cosine and its sine in T_n, and the sign of the sine; it has
-    no sine where the frequency is its own mirror image."""
+    """A wave of one side: numbers of its cosine and its sine in T_n, and the sign of the sine; it
+    has no sine where the frequency is its own mirror image."""
 
     cosine: int
     sine: int | None
@@ -93,7 +93,7 @@ class _Wave(NamedTuple):
 
 
 def _wave(frequency: int, side: int) -> _Wave:
-    """The sines of ``T_n`` are negative, and those of a frequency beyond the half are its mirror's."""
+    """Sines of ``T_n`` are negative; those of a frequency beyond the half are its mirror's."""
     chosen: Points = frequencies(side, 1).real
     folded = min(frequency, side - frequency)
     if (folded, 0) in chosen:
@@ -103,7 +103,7 @@ def _wave(frequency: int, side: int) -> _Wave:
 
 
 def _cosine(point: tuple[int, int], map_size: Size) -> Terms:
-    r""":math:`\cos(a + b) = \cos a \cos b - \sin a \sin b` as numbers of :math:`T_H \otimes T_W`."""
+    r""":math:`\cos(a + b) = \cos a \cos b - \sin a \sin b` of products of waves."""
     down, across = (_wave(*pair) for pair in zip(point, map_size, strict=True))
     width = map_size[1]
     terms = [(down.cosine * width + across.cosine, 1.0)]
