@@ -23,7 +23,7 @@ def test_tensors_and_header_return(tmp_path: Path) -> None:
 
 
 def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
-    header = {f"ä\"\n\x1f\x7f\u2028{index}": "\\" * index for index in range(20)}
+    header = {f'ä"\n\x1f\x7f\u2028{index}': "\\" * index for index in range(20)}
     tensors = {f"{index}.ö": torch.arange(index + 1) for index in range(20)}
     for name in ("one", "two"):
         write_tensors(tmp_path / name, tensors, dict(reversed(header.items())))

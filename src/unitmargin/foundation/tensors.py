@@ -39,7 +39,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 
 def _sort_header(path: Path) -> None:
-    """Put the entries of a header, which its writer leaves in any order, into that of their names."""
+    """Put the entries of a header into the order of their names; its writer has none."""
     with path.open("r+b") as file:
         length = int.from_bytes(file.read(8), "little")
         content = json.loads(file.read(length))
