@@ -22,6 +22,15 @@ def test_tensors_and_header_return(tmp_path: Path) -> None:
     assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
 
 
+def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    header = {f"ä\"\n\x1f\x7f\u2028{index}": "\\" * index for index in range(20)}
+    tensors = {f"{index}.ö": torch.arange(index + 1) for index in range(20)}
+    for name in ("one", "two"):
+        write_tensors(tmp_path / name, tensors, dict(reversed(header.items())))
+        assert read_tensors(tmp_path / name)[1] == header
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 @pytest.mark.parametrize("content", [b"", b"no tensors at all"])
 def test_damaged_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").write_bytes(content)

@@ -6,9 +6,16 @@ import pytest
 import torch
 
 from unitmargin.checker.fourier import deployed_error
-from unitmargin.frozen.transforms import SCALING_ROUNDINGS, TWIDDLE_ERROR, transform_error
+from unitmargin.frozen.transforms import (
+    SCALING_ROUNDINGS,
+    TWIDDLE_ERROR,
+    fft_error,
+    separable_error,
+    transform_error,
+)
 from unitmargin.layers.arithmetic import gamma
 from unitmargin.layers.fourier import CircularTransform
+from unitmargin.layers.separable import by_kind, separable
 
 
 @pytest.mark.parametrize(
@@ -65,3 +72,25 @@ def test_an_fft_of_a_large_prime_side_has_no_bound_in_float32() -> None:
     assert 0.0 < transform_error(transform, 2.0**-53) < 1e-7
     with pytest.raises(ValueError, match="transforms of 1 x 131071 pixels"):
         deployed_error(1, 131_071, 2.0**-24)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (9, 10), (32, 32), (1, 67), (7, 13), (5, 31)])
+def test_a_transform_by_a_table_a_side_stays_below_its_bound(size: tuple[int, int]) -> None:
+    """(24): (10) of either side, and two products with the root of 1/2 that are summed."""
+    parts = separable(size)
+    x = torch.randn(20, *size, dtype=torch.float64)
+    x[0, 0, 0] = 1e5
+    waves = (parts.rows @ (x @ parts.columns.mT)).flatten(1)
+    found = (waves[:, parts.join.columns] * parts.join.entries).sum(2)
+    exact = x.flatten(1) @ CircularTransform(size).matrix()[by_kind(size)].mT
+    bound = separable_error(size, 2.0**-53)
+    assert ((found - exact).norm(dim=1) / (bound * x.flatten(1).norm(dim=1))).max() < 1
+    assert bound < 40 * size[0] * 2.0**-47 + 40 * size[1] * 2.0**-47
+
+
+def test_float64_admits_both_ways_and_float32_the_fft_alone() -> None:
+    for size in ((9, 10), (32, 32), (1, 67)):
+        transform, both = CircularTransform(size), (fft_error, separable_error)
+        wide = max(bound(size, 2.0**-53) for bound in both)
+        assert transform_error(transform, 2.0**-53) == wide
+        assert transform_error(transform, 2.0**-24) == fft_error(size, 2.0**-24)

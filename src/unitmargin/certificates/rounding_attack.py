@@ -5,6 +5,7 @@ the input decide the computed label. The attack searches there, at three radii: 
 the margin over the Lipschitz bound, and the sound radius. Docs: docs/soundness.md, section 6.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates.boundary import TINY, Inputs, Labels, move_to_boundary, spread_over
-from unitmargin.certificates.certify import certificate_from_logits, certify
+from unitmargin.certificates.certify import Logits, certificate_from_logits, sound_certificate
 from unitmargin.foundation.choice import choose
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
@@ -67,20 +68,22 @@ def rounding_attack(
     profile: str = "float64",
     candidates: int = CANDIDATES,
     seed: int = 0,
+    evaluate: Callable[[Inputs], Logits] | None = None,
 ) -> RoundingAttack:
     """Search a few units in the last place around the edge of each certified ball.
 
     A certificate counts as broken if an input strictly inside its ball, by exact rational
-    arithmetic, has a strictly larger logit of another class under the profile.
+    arithmetic, has a strictly larger logit of another class under the profile. ``evaluate`` is the
+    execution that is attacked, one that the profile admits; default: torch's.
 
     Cost: ``3 * candidates`` forward passes a sample under the profile.
     """
     chosen = choose("profile", profile, PROFILES)
-    network = frozen.deployed(profile)
-    inputs = x.detach().to(chosen.dtype)
-    certificate = certify(frozen, inputs, profile, domain="any")
+    network = evaluate or frozen.deployed(profile)
+    inputs, proof = x.detach().to(chosen.dtype), frozen.proof(chosen)
     with torch.no_grad():
         logits = network(inputs)
+    certificate = sound_certificate(logits, proof.bounds, proof.input_norms(inputs))
     exact = certificate_from_logits(logits, frozen.pair_constants())
     radii = dict(zip(RADII, (certificate.margin, exact.radius, certificate.radius), strict=True))
     aims = _directions(frozen, inputs, certificate.label)
@@ -136,7 +139,7 @@ def _aims_at(
 class _Search:
     """Candidates around one point: single steps of the last place on random coordinates."""
 
-    network: FixedNetwork
+    network: Callable[[Inputs], Logits]
     x: Tensor
     label: int
     generator: torch.Generator

@@ -38,6 +38,9 @@ SCALINGS = 6
 """Roundings of the factors around a deployed FFT: 1 / root(pixels) and root(2), each rounded twice
 at most and multiplied."""
 
+JOINING = 3
+"""Roundings of a term where the waves of two sides are joined: root, product, sum."""
+
 MATRIX_LIMIT = 64
 """Deployed maps of up to this many pixels are transformed by one matrix product, others by FFT."""
 
@@ -178,11 +181,10 @@ def own_error(height: int, width: int) -> float:
 def deployed_error(height: int, width: int, unit: float) -> float:
     """(C5): relative error of a transform that a profile admits. By matrix: the Frobenius norm of
     the matrix of errors, whose entries are those of an orthogonal one. By FFT: the errors of its
-    stages, each of them unitary but for a factor."""
+    stages, each of them unitary but for a factor. In float64 also by a table a side."""
     pixels = height * width
     if pixels <= MATRIX_LIMIT:
-        stored = math.sqrt(2.0 * pixels) * (DEPLOYED_TABLE + (unit if unit > UNIT else 0.0))
-        return stored + gamma(pixels, unit) * (math.sqrt(pixels) + stored)
+        return _table_error(pixels, unit)
     turned = COMPLEX + ROOT
     stages = turned + 2.0  # real input: a sum, a product, and another sum
     for p in (*_factors(height), *_factors(width)):
@@ -190,7 +192,18 @@ def deployed_error(height: int, width: int, unit: float) -> float:
         stages += turned + (1.0 if p == 2 else math.sqrt(2.0 * p) * (p + 4.0))
     what = f"transforms of {height} x {width} pixels at unit roundoff {unit}"
     halves = math.sqrt(2.0) * compounded(stages * unit, what)  # a conjugate stands for both
-    return halves + (1.0 + halves) * gamma(SCALINGS, unit)
+    by_fft = halves + (1.0 + halves) * gamma(SCALINGS, unit)
+    if unit > UNIT:
+        return by_fft
+    down, across = _table_error(height, unit), _table_error(width, unit)
+    # Two products of a side's waves make one of the map: a sum of two products with a stored root.
+    joined = (1.0 + 2.0 * gamma(JOINING, unit)) * (1.0 + down) * (1.0 + across) - 1.0
+    return max(by_fft, joined + 2.0 * UNIT)
+
+
+def _table_error(count: int, unit: float) -> float:
+    stored = math.sqrt(2.0 * count) * (DEPLOYED_TABLE + (unit if unit > UNIT else 0.0))
+    return stored + gamma(count, unit) * (math.sqrt(count) + stored)
 
 
 def _factors(number: int) -> list[int]:

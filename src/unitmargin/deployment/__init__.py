@@ -1,3 +1,5 @@
 """The shipped network: what leaves this package, and computes the certificates that it issues."""
 
-__all__: list[str] = []
+from unitmargin.deployment.export import DisagreementError, export_onnx
+
+__all__ = ["DisagreementError", "export_onnx"]

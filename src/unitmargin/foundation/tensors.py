@@ -1,6 +1,7 @@
 """Tensors and text in one safetensors file."""
 
 import errno
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ SYSTEM_CODE = re.compile(r"(?:os error |code: )(\d+)")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
-    """Write tensors and a header of words; see :func:`write_aside`.
+    """Write tensors and a header of words; see :func:`write_aside`. The same content is the same
+    file, byte by byte.
 
     Raises:
         OSError: a full disk, and whatever else the system refuses.
@@ -33,6 +35,17 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
             save_file(whole, str(aside), metadata=dict(header) or None)
         except SafetensorError as error:
             raise _refusal(error, aside) from None
+        _sort_header(aside)
+
+
+def _sort_header(path: Path) -> None:
+    """Put the entries of a header, which its writer leaves in any order, into that of their names."""
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        content = json.loads(file.read(length))
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        file.seek(8)
+        file.write(text.encode().ljust(length))
 
 
 def _refusal(error: SafetensorError, file: Path) -> OSError:

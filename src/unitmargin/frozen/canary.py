@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from unitmargin.frozen.profiles import Profile, ProfileError
-from unitmargin.frozen.transforms import transform_error
+from unitmargin.frozen.transforms import fft_error
 from unitmargin.layers.arithmetic import gamma
 from unitmargin.layers.fourier import CircularTransform
 from unitmargin.layers.half_plane import Size
@@ -97,5 +97,5 @@ def _transform_ratio(profile: Profile, device: torch.device, size: Size) -> floa
     real, pairs = fast.analyse(x.to(device))
     computed = torch.cat((real.flatten(), pairs.flatten())).cpu().double()
     exact = transform.matrix() @ x.double().flatten()
-    bound = transform_error(transform, profile.unit) + gamma(x.numel()) * x.numel() ** 0.5
+    bound = fft_error(size, profile.unit) + gamma(x.numel()) * x.numel() ** 0.5
     return float((computed - exact).norm() / (bound * x.double().norm()))

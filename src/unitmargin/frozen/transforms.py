@@ -27,21 +27,48 @@ SCALING_ROUNDINGS = 8
 """Roundings of the constant factors around an FFT: two factors, each rounded itself, both ways."""
 
 
-def transform_error(transform: CircularTransform, unit: float) -> float:
-    r"""Relative error of ``analyse`` or ``synthesise`` in the 2-norm: (10) by matrix, (11) by FFT.
+BUTTERFLY_ROUNDINGS = 3
+"""Roundings of a term where the waves of two sides are joined: the root of 1/2, product and sum."""
 
-    The FFT is assumed to be of the Cooley-Tukey kind: one stage a prime factor of either side, and
-    one more for real input; the canary measures it.
+
+def transform_error(transform: CircularTransform, unit: float) -> float:
+    r"""Relative error of ``analyse`` or ``synthesise`` in the 2-norm: (10) by one table; of larger
+    maps (11) by FFT, and in float64 also (24), by a table a side, whichever is larger.
 
     Raises:
         ValueError: a prime factor of a side for which (11) has no bound in arithmetic of this unit.
     """
-    pixels = transform.n_pixels
     if transform.by_matrix:
         table = absolute_norm_bound(transform.basis[None])
         stored = TABLE_ERROR + (unit if unit > WIDE else 0.0)
+        pixels = transform.n_pixels
         return (math.sqrt(2.0 * pixels) * stored + gamma(pixels, unit) * table) * UP
-    height, width = transform.map_size
+    fourier = fft_error(transform.map_size, unit)
+    return fourier if unit > WIDE else max(fourier, separable_error(transform.map_size, unit))
+
+
+def separable_error(map_size: tuple[int, int], unit: float) -> float:
+    """(24): relative error of a transform by a table a side, and of joining their waves."""
+    height, width = (_table_error(side, unit) for side in map_size)
+    join = math.sqrt(2.0) * gamma(BUTTERFLY_ROUNDINGS, unit)
+    both = height + width + height * width
+    return (both + join + both * join) * UP
+
+
+def _table_error(side: int, unit: float) -> float:
+    """(10) of one side, whose table has a Frobenius norm of the root of its points."""
+    stored = math.sqrt(2.0 * side) * TABLE_ERROR
+    return stored + gamma(side, unit) * (math.sqrt(side) + stored)
+
+
+def fft_error(map_size: tuple[int, int], unit: float) -> float:
+    """(11): relative error of an FFT of the Cooley-Tukey kind, which is assumed and which the
+    canary measures: one stage a prime factor of either side, and one more for real input.
+
+    Raises:
+        ValueError: a prime factor of a side for which (11) has no bound in arithmetic of this unit.
+    """
+    height, width = map_size
     stages = [_stage(radix, unit) for radix in (*_primes(height), *_primes(width))]
     total = compounded(
         sum(stages, _signed_stage(REAL_ROUNDINGS, unit)),
@@ -68,7 +95,7 @@ def _signed_stage(roundings: int, unit: float) -> float:
 
 
 def underflow_of_transform(pixels: int, channels: int, arithmetic: Arithmetic) -> Affine:
-    """Norm of what underflow may cost all coefficients of a transform, by matrix or by FFT: the
+    """Norm of what underflow may cost all coefficients of a transform, by tables or by FFT: the
     stages of an FFT make fewer than 4 pixels sums of 16 operations, and multiply what is lost by
     the root of twice the pixels at most."""
     return arithmetic.underflow(24 * pixels**2, channels)

@@ -6,4 +6,4 @@ where a model file is.
 
 from unitmargin.guard.onnx_model import Claims, OnnxModel
 
-__all__ = ["Claims", "OnnxModel"]
+__all__ = ["Claims", "OnnxModel", "onnx_model"]

@@ -12,6 +12,9 @@ FORMAT = "unitmargin-onnx-1"
 
 OUTPUTS = ("label", "runner_up", "margin", "radius")
 
+INPUTS = {"tensor(float)": "float32", "tensor(double)": "float64"}
+"""Types of inputs, as ONNX Runtime names them and as NumPy does."""
+
 LEVELS = {
     "none": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED",
     "all": "ORT_ENABLE_ALL",
@@ -38,6 +41,7 @@ class OnnxModel:
     Attributes:
         classes: names of the classes.
         in_shape: shape of one input.
+        dtype: type of the inputs, float32 or float64.
         domain: interval of the entries of inputs that the network was made for, None for any.
         profile: the execution profile whose certificates it issues.
         model_sha256: SHA-256 of the model file that it was exported from.
@@ -70,11 +74,12 @@ class OnnxModel:
         self.in_shape = tuple(json.loads(stated["in_shape"]))
         domain = json.loads(stated["domain"])
         self.domain = None if domain is None else (float(domain[0]), float(domain[1]))
+        self.dtype = np.dtype(INPUTS[self.session.get_inputs()[0].type])
         self.profile: str = stated["profile"]
         self.model_sha256: str = stated["model_sha256"]
 
-    def certify(self, x: NDArray[np.float32]) -> Claims:
-        """Claims of a batch ``(batch, *in_shape)``; a label of -1 where there is none."""
+    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none."""
         return Claims(*self.session.run(OUTPUTS, {"x": x}))
 
 

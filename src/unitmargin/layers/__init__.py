@@ -3,5 +3,5 @@
 __all__ = [
     "activations", "arithmetic", "average_pool", "bounds", "contract", "faithful", "fourier",
     "half_plane", "kernels", "l2_pool", "margin", "mixing", "normalize", "promises",
-    "rearrangement", "reflection", "singular_values", "slices",
+    "rearrangement", "reflection", "separable", "singular_values", "slices",
 ]  # fmt: skip

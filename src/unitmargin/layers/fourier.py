@@ -85,9 +85,9 @@ def angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "cho
 
 
 @lru_cache
-def _matrix(map_size: Size) -> Float[Tensor, "n n"]:
+def circular_matrix(map_size: Size) -> Float[Tensor, "n n"]:
     """The transform of a small map, made once, on the CPU whatever the default device: thousands of
-    layers may share it."""
+    layers may share it. Self-conjugate waves, then cosines and negative sines of each pair."""
     height, width = map_size
     points = [(row, column) for row in range(height) for column in range(width)]
     chosen = frequencies(height, width)
@@ -135,7 +135,7 @@ class CircularTransform(nn.Module):
     def matrix(self) -> Float[Tensor, "n n"]:
         """The transform as a matrix, in float64, on the default device: self-conjugate waves, then
         cosines and sines of each pair next to each other."""
-        return _matrix(self.map_size).to(torch.get_default_device(), copy=True)
+        return circular_matrix(self.map_size).to(torch.get_default_device(), copy=True)
 
     def _register_gathers(self, chosen: Frequencies) -> None:
         """Index tables between the half plane of ``rfft2`` and the kept frequencies."""

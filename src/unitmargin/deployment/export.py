@@ -1,0 +1,147 @@
+"""A frozen network as one ONNX file that answers with a label and a radius."""
+
+import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unitmargin.certificates.certify import certify
+from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.files import file_sha256, require_path, write_aside
+from unitmargin.frozen import FrozenNetwork, require_frozen, save
+from unitmargin.guard.onnx_model import FORMAT, OnnxModel
+
+UNITS = "l2 distance in the units of the inputs"
+
+LARGEST_FILE = 2**31 - 2**24
+"""Bytes of an ONNX file: a protocol buffer has fewer than 2^31, and the nodes take some."""
+
+DRAWN = 16
+"""Inputs on which the written file has to agree."""
+
+AGREEMENT = 1e-9
+"""Largest difference of two radii, relative to radii above 1: far wider than slacks of float64
+evaluations, and narrower than what a wrong node could do."""
+
+
+class DisagreementError(RuntimeError):
+    """ONNX Runtime's labels or radii are not those of ``certify``: no file is written."""
+
+
+def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32") -> None:
+    r"""Write a network as one ONNX file, which answers inputs with a label and a radius.
+
+    Input ``x (batch, *in_shape)`` in the units of the network's domain, any batch, of the type
+    ``inputs``: ``float32``, or ``float64`` for those that are no float32 numbers.
+    Outputs, one entry a sample: ``label`` (int64, -1 where an input or a logit is not finite),
+    ``radius`` and ``margin`` (float64), ``runner_up`` (int64), ``logits (batch, classes)``.
+    Metadata: ``format``, ``classes``, ``in_shape``, ``domain``, ``units``, ``profile``,
+    ``model_sha256`` (of the file that :func:`unitmargin.save` writes of the network), and
+    ``unitmargin`` (the version).
+
+    Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
+    moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
+    this file holds as one of :func:`unitmargin.certify` does, for both (docs/soundness.md). Before
+    the file appears ONNX Runtime must agree with ``certify`` on inputs that are drawn: labels are
+    equal and radii within 1e-9. Entries outside of the domain are not refused;
+    :class:`unitmargin.Guard` does so.
+    Cost: the proof of the network, and one evaluation here and there.
+    Source: equations (14) and (24) of docs/soundness.md.
+
+    Raises:
+        TypeError: a model that is not frozen, or no path.
+        ImportError: onnx or onnxruntime is missing; they are the extra ``deploy``.
+        ValueError: another type of inputs, weights of more than 2 GB, a layer without nodes, or a
+            folder.
+        DisagreementError: another label or radius in ONNX Runtime.
+
+    Example:
+        >>> import tempfile
+        >>> from unitmargin import UGNN, freeze
+        >>> from unitmargin.guard import OnnxModel
+        >>> file = tempfile.mkdtemp() + "/model.onnx"
+        >>> frozen = freeze(UGNN(in_shape=(1, 8, 8), n_classes=10))
+        >>> export_onnx(frozen, file)
+        >>> x = torch.rand(3, 1, 8, 8)
+        >>> shipped = OnnxModel(file).certify(x.numpy()).radius
+        >>> bool(abs(shipped - certify(frozen, x).radius.numpy()).max() < 1e-9)
+        True
+    """
+    require_frozen(frozen)
+    file = require_path("path", path)
+    require_choice("inputs", inputs, ("float32", "float64"))
+    require_engines()
+    from unitmargin.deployment.network import onnx_model
+
+    _require_size(frozen)
+    model = onnx_model(frozen, _stated(frozen), inputs)
+    with write_aside(file) as aside:
+        aside.write_bytes(model.SerializeToString())
+        _require_agreement(frozen, OnnxModel(aside))
+
+
+def require_engines() -> None:
+    """Raise an ImportError that names what is missing of the extra ``deploy``."""
+    missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"{' and '.join(missing)} must be installed to export a network, got none; run "
+            "`pip install unitmargin[deploy]`"
+        )
+
+
+def _require_size(frozen: FrozenNetwork) -> None:
+    size = sum(tensor.numel() * 8 for tensor in frozen.network.buffers())
+    if size > LARGEST_FILE:
+        raise ValueError(
+            f"frozen must have weights of at most {LARGEST_FILE} bytes in float64, which an ONNX "
+            f"file can hold, got {size}; deploy it with torch.export"
+        )
+
+
+def _stated(frozen: FrozenNetwork) -> dict[str, object]:
+    """The metadata of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        save(frozen, Path(folder) / "model.safetensors")
+        sha256 = file_sha256(Path(folder) / "model.safetensors")
+    return {
+        "format": FORMAT,
+        "classes": list(frozen.classes),
+        "in_shape": list(frozen.in_shape),
+        "domain": frozen.domain,
+        "units": UNITS,
+        "profile": "float64",
+        "model_sha256": sha256,
+        "unitmargin": version("unitmargin"),
+    }
+
+
+def _require_agreement(frozen: FrozenNetwork, model: OnnxModel) -> None:
+    """Raise unless the written file has the labels and radii of ``certify`` on drawn inputs."""
+    x = _draw(frozen).astype(model.dtype)
+    found = model.certify(x)
+    inputs = torch.from_numpy(x).to(frozen.network.device)
+    true = certify(frozen, inputs, profile="float64", domain="any")
+    radius = true.radius.cpu().numpy()
+    apart = np.abs(found.radius - radius) / np.maximum(radius, 1.0)
+    sure = radius > 0.0
+    labels = true.label.cpu().numpy()
+    if bool((found.label != labels)[sure].any()) or not float(apart.max()) <= AGREEMENT:
+        raise DisagreementError(
+            f"ONNX Runtime must have the labels of certify and its radii to {AGREEMENT}, got "
+            f"{int((found.label != labels)[sure].sum())} other labels and a difference of "
+            f"{float(apart.max()):.2e}; another version of onnxruntime may evaluate it as it is"
+        )
+
+
+def _draw(frozen: FrozenNetwork) -> NDArray[np.float32]:
+    """Inputs of the domain, or of the unit interval: noise, and two of equal entries."""
+    low, high = frozen.domain or (0.0, 1.0)
+    generator = np.random.default_rng(0)
+    x = generator.uniform(low, high, (DRAWN, *frozen.in_shape)).astype(np.float32)
+    x[0], x[1] = low, high
+    return np.clip(x, np.float32(low), np.float32(high))
