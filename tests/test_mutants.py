@@ -7,6 +7,8 @@ from mutants import ROOT, Mutant, run_test_of, source
 
 BY_HAND = "frozen/test_rounding.py::test_bounds_of_one_layer_by_hand"
 CONVOLUTION = "frozen/test_rounding.py::test_bounds_of_a_convolution_by_hand"
+TABLES = "frozen/test_transforms.py::test_a_table_a_side_and_the_join_by_hand"
+BOTH_WAYS = "frozen/test_transforms.py::test_float64_admits_both_ways_and_float32_the_fft_alone"
 FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
 SLACK = "certificates/test_certify.py::test_the_slack_is_subtracted_before_the_division"
 COMBINATION = "frozen/test_layer_rounding.py::test_a_combination_by_hand"
@@ -68,6 +70,17 @@ MUTANTS = [
            "math.sqrt(2.0 * pixels) * stored + ", "", CONVOLUTION),
     Mutant("stage for real input", TRANSFORMS,
            "sum(stages, _signed_stage(REAL_ROUNDINGS, unit))", "sum(stages)", FFT),
+    Mutant("a table a side beside the FFT", TRANSFORMS,
+           "fourier if unit > WIDE else max(fourier, separable_error(transform.map_size, unit))",
+           "fourier", BOTH_WAYS),
+    Mutant("table of the columns", TRANSFORMS,
+           "both = height + width + height * width", "both = height", TABLES),
+    Mutant("waves of both sides joined", TRANSFORMS,
+           "(both + join + both * join) * UP", "both * UP", TABLES),
+    Mutant("stored numbers of a side's table", TRANSFORMS,
+           "stored + gamma(side, unit)", "gamma(side, unit)", TABLES),
+    Mutant("sums with a side's table", TRANSFORMS,
+           "gamma(side, unit) * (math.sqrt(side) + stored)", "0.0", TABLES),
     Mutant("scaling of the FFT", TRANSFORMS,
            "halves + scaling + halves * scaling", "halves", FFT),
     Mutant("roundings of an average", "layers/average_pool.py",

@@ -94,6 +94,10 @@ def test_transforms_by_hand() -> None:
     total = unit * (odd + turned + 1.0 + turned + 2.0)  # 9 x 10, and one for real input
     fft = (1 + math.sqrt(2.0) * total / (1 - total)) * (1 + g(6, unit)) - 1
     assert deployed_error(9, 10, unit) == pytest.approx(fft, rel=CLOSE, abs=0.0)
+    sides = [math.sqrt(2.0 * p) * 40 * UNIT for p in (9, 10)]
+    sides = [s + g(p, UNIT) * (math.sqrt(p) + s) for p, s in zip((9, 10), sides, strict=True)]
+    joined = sum(sides) + 2.0 * g(3, UNIT)
+    assert deployed_error(9, 10, UNIT) == pytest.approx(joined, rel=CLOSE, abs=0.0)
     down = math.sqrt(2.0 * 3) * (g(4, UNIT) + UNIT)
     across = math.sqrt(2.0) * (g(3, UNIT) + math.sqrt(2.0) * UNIT)
     assert own_error(3, 2) == pytest.approx(down + across + UNIT, rel=CLOSE, abs=0.0)

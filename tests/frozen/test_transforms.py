@@ -88,6 +88,19 @@ def test_a_transform_by_a_table_a_side_stays_below_its_bound(size: tuple[int, in
     assert bound < 40 * size[0] * 2.0**-47 + 40 * size[1] * 2.0**-47
 
 
+def test_a_table_a_side_and_the_join_by_hand() -> None:
+    """(24), of the sides 9 and 10."""
+    unit = 2.0**-53
+    sides = []
+    for n in (9, 10):
+        stored = math.sqrt(2 * n) * 2.0**-47
+        sides.append(stored + gamma(n, unit) * (math.sqrt(n) + stored))
+    joined = math.sqrt(2.0) * gamma(3, unit)
+    # Products of two of these numbers are 1e-13 of their sum.
+    expected = pytest.approx(sum(sides) + joined, rel=1e-11, abs=0.0)
+    assert separable_error((9, 10), unit) == expected
+
+
 def test_float64_admits_both_ways_and_float32_the_fft_alone() -> None:
     for size in ((9, 10), (32, 32), (1, 67)):
         transform, both = CircularTransform(size), (fft_error, separable_error)

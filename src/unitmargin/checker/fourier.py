@@ -196,9 +196,9 @@ def deployed_error(height: int, width: int, unit: float) -> float:
     if unit > UNIT:
         return by_fft
     down, across = _table_error(height, unit), _table_error(width, unit)
+    both = down + across + down * across
     # Two products of a side's waves make one of the map: a sum of two products with a stored root.
-    joined = (1.0 + 2.0 * gamma(JOINING, unit)) * (1.0 + down) * (1.0 + across) - 1.0
-    return max(by_fft, joined + 2.0 * UNIT)
+    return max(by_fft, both + (1.0 + both) * 2.0 * gamma(JOINING, unit))
 
 
 def _table_error(count: int, unit: float) -> float:
