@@ -4,7 +4,7 @@
         [--rounds 30] [--no-aot] [--json FILE]
 
 Each number of threads is a process of its own. Networks are those of the run folders, or untrained
-ones of the same shapes. The cold start of the guard is measured in a process that cannot import torch.
+ones of the same shapes. The cold start of the guard is measured in a process without torch.
 """
 
 import argparse
