@@ -7,7 +7,7 @@ holds for the numbers that a computer gets (docs/soundness.md).
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -52,6 +52,7 @@ class Certificate:
     slack: Values
 
 
+@runtime_checkable
 class Bounds(Protocol):
     """What a sound radius asks of :class:`unitmargin.frozen.rounding.RoundingBounds`."""
 
