@@ -7,6 +7,7 @@ holds for the numbers that a computer gets (docs/soundness.md).
 """
 
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -17,8 +18,7 @@ from unitmargin.certificates.inputs import require_inputs
 from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
-from unitmargin.frozen.rounding import RoundingBounds
-from unitmargin.layers.arithmetic import SMALLEST_NORMAL, require_bound
+from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Affine, require_bound
 from unitmargin.layers.margin import pair_margins, ranked
 
 Logits = Float[Tensor, "batch c"]
@@ -52,6 +52,29 @@ class Certificate:
     slack: Values
 
 
+@runtime_checkable
+class Bounds(Protocol):
+    """What a sound radius asks of :class:`unitmargin.frozen.rounding.RoundingBounds`."""
+
+    @property
+    def lipschitz(self) -> Float[Tensor, "c c"]: ...
+
+    @property
+    def alpha(self) -> Float[Tensor, "c c"]: ...
+
+    @property
+    def beta(self) -> Float[Tensor, "c c"]: ...
+
+    @property
+    def input_scale(self) -> float: ...
+
+    @property
+    def largest(self) -> Affine: ...
+
+    @property
+    def limit(self) -> float: ...
+
+
 def certificate_from_logits(logits: Logits, constants: Float[Tensor, "c c"]) -> Certificate:
     """Certificate in exact arithmetic, of given logits and pair constants: no slack.
 
@@ -63,7 +86,7 @@ def certificate_from_logits(logits: Logits, constants: Float[Tensor, "c c"]) -> 
     return _certificate(logits, pair, none, none, none[0, 0].expand(len(logits)))
 
 
-def sound_certificate(logits: Logits, bounds: RoundingBounds, norms: Values) -> Certificate:
+def sound_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certificate:
     r"""Certificate that holds in floating point, of computed logits:
 
     .. math:: r = \min_{k \ne l}
@@ -77,6 +100,12 @@ def sound_certificate(logits: Logits, bounds: RoundingBounds, norms: Values) -> 
         ValueError: a norm that is negative or NaN.
     """
     require_bound("the norm of an input", float(norms.min()) if len(norms) else 0.0)
+    return traceable_certificate(logits, bounds, norms)
+
+
+def traceable_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certificate:
+    """As :func:`sound_certificate`, of norms that are known to be at least 0: no step depends on a
+    value, so exports and compilers take it as one graph."""
     matrices = bounds.alpha, bounds.beta, bounds.lipschitz
     alpha, beta, pair = (matrix.to(logits.device) for matrix in matrices)
     steep = (pair + beta * bounds.input_scale + SMALLEST) / DOWN

@@ -14,5 +14,5 @@ from unitmargin.frozen.network import FixedNetwork
 __all__ = [
     "FROZEN_LAYERS", "CircularConvolution", "ConvexCombination", "Dense", "FixedNetwork",
     "FrozenNetwork", "ModelFileError", "class_names", "combination", "convolution", "dense", "load",
-    "mixing", "profiles", "reflection", "require_frozen", "rounding", "save", "sliced",
+    "mixing", "profiles", "proof", "reflection", "require_frozen", "rounding", "save", "sliced",
 ]  # fmt: skip

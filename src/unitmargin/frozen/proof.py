@@ -26,12 +26,27 @@ class Proof(NamedTuple):
     def input_norms(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, " batch"]:
         """Upper bounds of the norms of the exact normalised inputs, in float64; infinite where an
         input is not finite."""
-        wide = x.detach().double()
-        if self.normalise is None:
-            return norm_bounds(wide.flatten(1))
-        norms = norm_bounds(self.normalise(wide).flatten(1))
-        lost = PROFILES["float64"].underflow(1, ENTRIES).constant * (1.0 + self.bounds.input_scale)
-        return (norms * (1.0 + gamma(2)) + lost) * UP
+        return input_norms(x, self.normalise, self.bounds.input_scale)
+
+
+def input_norms(
+    x: Float[Tensor, "batch *shape"],
+    normalise: Callable[[Tensor], Tensor] | None,
+    input_scale: float,
+) -> Float[Tensor, " batch"]:
+    """Upper bounds of the norms of the exact normalised inputs; see :meth:`Proof.input_norms`.
+
+    Args:
+        x: inputs, of any floating type.
+        normalise: the input normalisation in float64; None without one.
+        input_scale: a bound of its Lipschitz constant.
+    """
+    wide = x.detach().double()
+    if normalise is None:
+        return norm_bounds(wide.flatten(1))
+    norms = norm_bounds(normalise(wide).flatten(1))
+    lost = PROFILES["float64"].underflow(1, ENTRIES).constant * (1.0 + input_scale)
+    return (norms * (1.0 + gamma(2)) + lost) * UP
 
 
 class Proofs:

@@ -26,8 +26,11 @@ LARGEST_SAFE = {torch.float64: 2.0**900, torch.float32: 2.0**100}
 leaves room for the factors 1 + gamma <= 2 of computed numbers."""
 
 
-def compounded(share: float, what: str = "the sum of relative errors") -> float:
+def compounded(share: float, what: str = "the sum of relative errors", *of: object) -> float:
     r"""Bound :math:`t / (1 - t)` of :math:`\prod_i (1 + e_i) - 1` where the :math:`|e_i|` sum to t.
+
+    ``what`` of ``of`` (:meth:`str.format`) is t in the message, which is written only if it is
+    raised: compilers write none of numbers they keep open.
 
     Raises:
         ValueError: t is not in [0, 1/2]: beyond 1 the quotient is negative, and above 1/2 errors
@@ -39,8 +42,8 @@ def compounded(share: float, what: str = "the sum of relative errors") -> float:
     """
     if not 0.0 <= share <= 0.5:
         raise ValueError(
-            f"{what} must be in [0, 1/2] to have a bound, got {share}; evaluate in a wider type, "
-            "where errors are smaller"
+            f"{what.format(*of)} must be in [0, 1/2] to have a bound, got {share}; evaluate in a "
+            "wider type, where errors are smaller"
         )
     return share / (1.0 - share)
 
@@ -55,7 +58,7 @@ def gamma(length: int, unit: float = WIDE) -> float:
         >>> gamma(4, 0.125)
         1.0
     """
-    return compounded(length * unit, f"length {length} times unit roundoff {unit}")
+    return compounded(length * unit, "length {} times unit roundoff {}", length, unit)
 
 
 def require_bound(what: str, value: float) -> None:
