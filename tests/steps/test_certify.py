@@ -1,5 +1,6 @@
 """Certifying a run: one row a sample, and the accuracies that follow from them."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -88,6 +89,7 @@ def test_certifying_again_writes_the_same_file(folder: RunFolder) -> None:
 def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
     certify_run(folder, inputs=True)
     facts = json.loads(folder.certificate_facts_file.read_text())
+    inputs, _ = folder.dataset().test.batch(slice(0, 60))
     assert facts == {
         "format": "unitmargin-certificates-2",
         "profile": "float64",
@@ -96,8 +98,8 @@ def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
         "classes": [str(digit) for digit in range(10)],
         "model_sha256": file_sha256(folder.model_file),
         "inputs_sha256": file_sha256(folder.inputs_file),
+        "numbers_sha256": hashlib.sha256(inputs.numpy().astype("<f4").tobytes()).hexdigest(),
     }
-    inputs, _ = folder.dataset().test.batch(slice(0, 60))
     assert torch.equal(load_file(folder.inputs_file)["inputs"], inputs)
     message, confirmed = check_files(folder.path)
     assert confirmed
