@@ -5,8 +5,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +73,11 @@ def read_arrays(path: Path, wanted: Wanted) -> Iterator[Item]:
                     "with numpy.savez(path, x=...)"
                 )
             with archive.open(names[key]) as stream:
-                yield from _rows(stream, key, wanted, labels)
+                yield from _rows(cast(BufferedIOBase, stream), key, wanted, labels)
 
 
 def _rows(
-    stream: IO[bytes], key: str, wanted: Wanted, labels: NDArray[np.int64] | None
+    stream: BufferedIOBase, key: str, wanted: Wanted, labels: NDArray[np.int64] | None
 ) -> Iterator[Item]:
     shape, dtype = _header(stream, key)
     _require_inputs(key, shape, dtype, wanted.in_shape)
@@ -100,7 +101,7 @@ def _rows(
         raise ValueError("it goes on behind its last input")
 
 
-def _header(stream: IO[bytes], key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(stream: BufferedIOBase, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     version = np.lib.format.read_magic(stream)
     if version not in HEADERS:
         raise ValueError(f"{key} must be of version 1 or 2, got {version}; save plain numbers")

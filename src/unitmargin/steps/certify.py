@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import MADE, InputBatch, Samples, holds_splits
+from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
@@ -65,10 +66,10 @@ def certify_run(
         ValueError: other data than the run was trained on, other class names than its model's, new
             inputs that do not fit the network, or options that do not fit each other.
     """
-    certifier = open_certifier(folder.path, profile, device)
+    frozen = folder.frozen()
+    certifier = FrozenCertifier(frozen, profile, device, file_sha256(folder.model_file))
     if data is not None and not _own(folder, data):
         return certify_new(certifier, data, out or _beside(folder.path, data), inputs, batch_size)
-    frozen = folder.frozen()
     if out is None and certifier.profile != frozen.profile:
         raise ValueError(
             f"profile must be {frozen.profile}, the run's own, where verify and report read the "
