@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from unitmargin.cli import main
 from unitmargin.runs.recipe import read_recipe
@@ -44,6 +45,8 @@ def test_toml_blocks_are_recipes(tmp_path: Path) -> None:
 
 def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    Image.new("L", (8, 8), 99).save("photos/new.png")
     lines = [line for _, code in blocks("bash") for line in code.splitlines() if line.strip()]
     assert NEEDS_DATA in lines
     for line in lines:

@@ -24,9 +24,12 @@ from wrong_inputs import (
     folder,
     gone,
     link,
+    new,
+    photos,
     pictures,
     recipe,
     saved,
+    table,
     whole,
     write,
 )  # fmt: skip
@@ -379,7 +382,54 @@ DATA = [
     )
 ]  # fmt: skip
 
-ROWS = FOLDERS + DAMAGE + TABLES + JSON + RECIPES + OPTIONS + DATA
+ARRAYS, PHOTOS, TABLE = (f"{RUN} --data {name}" for name in ("new.npz", "photos", "new.csv"))
+
+NEW = [
+    row(f"{verb} {command}", expected, *spoils)
+    for verb in ("certify", "predict")
+    for command, expected, spoils in (
+        (f"{RUN} --data none", "none: must be a folder or tar archive of images, a .npz", []),
+        (f"{RUN} --data file", "an archive must be a whole tar file", [write("file", "x")]),
+        (f"{RUN} --data empty", "must hold one input at least, got", [lambda: os.mkdir("empty")]),
+        (ARRAYS, "new.npz: must be a whole .npz or .npy file", [write("new.npz", GARBAGE)]),
+        (ARRAYS, "new.npz: must be a whole .npz or .npy file", [new(), cut("new.npz")]),
+        (ARRAYS, "must hold an array `x` or `inputs`, got ['a']", [new(x=None, a=np.ones(3))]),
+        (ARRAYS, "x must be uint8 or floating, got int64", [new(x=np.zeros((3, 1, 8, 8), int))]),
+        (ARRAYS, "x must have shape (n, 1, 8, 8), that of", [new(x=np.zeros((3, 1, 8, 9)))]),
+        (ARRAYS, "give grey images one channel with x[:, None]", [new(x=np.zeros((3, 8, 8)))]),
+        (ARRAYS, "NaN or infinity in x[0];", [new(x=np.full((3, 1, 8, 8), np.nan))]),
+        (ARRAYS, "must lie in [0.0, 1.0], the domain of", [new(x=np.full((3, 1, 8, 8), 1.5))]),
+        (ARRAYS, "must hold one input at least", [new(x=np.zeros((0, 1, 8, 8)))]),
+        (ARRAYS, "labels must be one for each of the 3 inputs, got 2", [new(y=np.zeros(2, int))]),
+        (ARRAYS, "y must be from 0 to 9, the classes", [new(y=np.full(3, 10))]),
+        (PHOTOS, "photos: 0.png: must be a whole image", [photos(write("photos/0.png", "x"))]),
+        (PHOTOS, "the network's inputs, 8 x 8, got 4 x 5", [photos(size=(5, 4))]),
+        (PHOTOS, "must be an 8-bit grey image", [photos(mode="P")]),
+        (PHOTOS, "must lie as IMAGE or CLASS/IMAGE, got a/b", [photos(write("photos/a/b/c", ""))]),
+        (TABLE, "'b' in line 2 must be a number, got 'x'", [table(["b"] * 64, ["x"] * 64)]),
+        (TABLE, "must have 64 columns of numbers, the inputs", [table(["0"] * 3)]),
+        (TABLE, "NaN or infinity in line 1;", [table(["nan"] * 64)]),
+        (TABLE, "first outside in line 1;", [table(["16"] * 64)]),
+        (TABLE, "must be a header of words", [table([*map(str, range(64))])]),
+        (f"{ARRAYS} --profile float16", "profile must be one of float64, float32", [new()]),
+        (f"{ARRAYS} --device gpu", "device must be one that torch can use here, got", [new()]),
+        (f"{ARRAYS} --batch-size 0", "batch_size must be >= 1, got 0; leave it out", [new()]),
+        ("none.safetensors --data new.npz", "no model file at none.safetensors; run", [new()]),
+        ("none.onnx --data new.npz", "none.onnx does not exist; write it with", [new()]),
+        ("m.onnx --data new.npz", "m.onnx must be an ONNX file", [new(), write("m.onnx", "x")]),
+        ("none --data new.npz", "none/model.safetensors does not exist; run", [new()]),
+    )
+] + [
+    row(f"certify {of('model.safetensors')}", "data must be given for runs/tiny/model.safetens"),
+    row(f"certify {ARRAYS} --out {RUN}", "out must be a folder of its own, got the run", new()),
+    row(f"certify {ARRAYS} --out file", "file: File exists; name a", new(), write("file", "")),
+    row(f"certify {RUN} --out {OTHER}", "out must be a folder of its own, got the run folder"),
+    row(f"certify {RUN} --profile float32", "profile must be float64, the run's own, where"),
+    row(f"certify {RUN} --batch-size -1", "batch_size must be >= 1, got -1; leave it out"),
+    row(f"certify {RUN} --device gpu", "device must be one that torch can use here, got 'gpu'"),
+]  # fmt: skip
+
+ROWS = FOLDERS + DAMAGE + TABLES + JSON + RECIPES + OPTIONS + DATA + NEW
 
 
 @pytest.mark.parametrize("wrong", ROWS, ids=[f"{row.command[:60]}" for row in ROWS])
@@ -407,6 +457,7 @@ def test_a_wrong_input_is_status_2_and_one_line_and_nothing_is_written(
         ("train digits --speed 9", "--speed"), ("train digits --seed", "--seed"),
         ("train digits --epochs 1e3", "--epochs"), ("train digits --limit 1.5", "--limit"),
         ("verify run --box maybe", "--box"), ("verify run --samples x", "--samples"),
+        ("predict run", "--data"), ("certify run --batch-size x", "--batch-size"),
         ("reproduce upd --minutes x", "--minutes"), ("demo x", "x"), ("demo --outt x", "--outt"),
     ],
 )  # fmt: skip

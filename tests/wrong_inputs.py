@@ -148,3 +148,26 @@ def pictures(*spoils: Spoil) -> list[Spoil]:
                     Image.new("L", (4, 4), 50 * file + number).save(place / f"{file}.png")
 
     return [write("new.toml", FILES.format(name="images")), make, *spoils]
+
+
+def new(**changes: Any) -> Spoil:
+    """New inputs of the run, three bytes of images as new.npz, with arrays changed or left out."""
+    right = {"x": np.zeros((3, 1, 8, 8), np.uint8)}
+    kept = {name: value for name, value in (right | changes).items() if value is not None}
+    return lambda: np.savez("new.npz", **kept)
+
+
+def photos(*spoils: Spoil, size: tuple[int, int] = (8, 8), mode: str = "L") -> list[Spoil]:
+    """A folder of two grey images for the run, which is then spoilt."""
+
+    def make() -> None:
+        Path("photos").mkdir()
+        for number in range(2):
+            Image.new(mode, size, 50 * number).save(Path("photos", f"{number}.png"))
+
+    return [make, *spoils]
+
+
+def table(*rows: list[str]) -> Spoil:
+    """A table of new inputs."""
+    return write("new.csv", "".join(f"{','.join(row)}\n" for row in rows))

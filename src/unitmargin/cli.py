@@ -64,6 +64,24 @@ class Chosen:
 RecipeOptions = Annotated[Chosen, tyro.conf.arg(name="")]
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """How a network is evaluated.
+
+    Attributes:
+        profile: float64 or float32; default: the model's own.
+        device: cpu, cuda, cuda:1, ...
+        batch_size: inputs a forward pass.
+    """
+
+    profile: str | None = None
+    device: str = "cpu"
+    batch_size: int = 512
+
+
+EvaluationOptions = Annotated[Evaluation, tyro.conf.arg(name="")]
+
+
 def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
     from unitmargin.steps.train import train_recipe
@@ -87,18 +105,48 @@ def freeze(folder: FolderPath, data: Path | None = None) -> int:
     return 0
 
 
-def certify(folder: FolderPath, inputs: bool = False, data: Path | None = None) -> int:
-    """Certify every test sample of a run folder with one forward pass.
+def certify(
+    model: FolderPath,
+    inputs: bool = False,
+    data: Path | None = None,
+    out: Path | None = None,
+    evaluation: EvaluationOptions = Evaluation(),
+) -> int:
+    """Certify every test sample of a run folder, or new inputs, with one forward pass.
 
     Args:
-        folder: run folder.
+        model: run folder, model file (.safetensors) or exported file (.onnx).
         inputs: also keep the certified inputs, for `unitmargin check`.
-        data: file or folder of the data set, if it has moved since the training.
+        data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or
+            .csv; or the data set of the run, if it has moved since the training.
+        out: folder of the certificates; default: the run folder, of new inputs certified-DATA in
+            it or next to the file.
     """
-    from unitmargin.runs.folder import RunFolder
-    from unitmargin.steps.certify import certify_run
+    from unitmargin.steps.certify import certify_model
 
-    print(certify_run(RunFolder(folder), inputs, data))
+    print(certify_model(model, data, inputs, out, **vars(evaluation)))
+    return 0
+
+
+def predict(
+    model: FolderPath,
+    data: Path,
+    json: bool = False,
+    evaluation: EvaluationOptions = Evaluation(),
+) -> int:
+    """Print what a network says of new inputs, and the radius within which it holds.
+
+    Args:
+        model: run folder, model file (.safetensors) or exported file (.onnx).
+        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or .csv.
+        json: one JSON object a line, for programs.
+    """
+    from unitmargin.runs.certifier import open_certifier
+    from unitmargin.steps.predict import predict
+
+    certifier = open_certifier(model, evaluation.profile, evaluation.device)
+    for line in predict(certifier, data, json, evaluation.batch_size):
+        print(line)
     return 0
 
 
@@ -136,7 +184,7 @@ def check(certificates: FolderPath, model: Path | None = None, inputs: Path | No
 
     Args:
         certificates: run folder, or its certificates.csv.
-        model: model file; default next to the certificates.
+        model: model file; default next to the certificates, or in the folder around them.
         inputs: certified inputs, .safetensors or .npy; default next to the certificates.
     """
     from unitmargin.steps.check import check_files
@@ -211,7 +259,7 @@ def demo(out: Path = Path("runs/digits")) -> int:
 
 COMMANDS = {
     function.__name__: function
-    for function in (train, freeze, certify, verify, check, report, reproduce, run, demo)
+    for function in (train, freeze, certify, predict, verify, check, report, reproduce, run, demo)
 }
 
 

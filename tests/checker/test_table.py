@@ -1,15 +1,18 @@
 """Verdicts: honest certificates are confirmed, and each kind of false one is named."""
 
 import csv
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from claims import EXAMPLES, certified
 from model_files import header, rewrite
+from safetensors.torch import load_file
 from tables import read_rows, write_rows
 
 from unitmargin.checker import CheckError, Verdict, check, write
@@ -246,6 +249,35 @@ def test_a_class_of_thousands_of_digits_is_named(run: RunFolder) -> None:
     assert [verdict.certificate.row for verdict in failed] == [1]
 
 
+def test_unknown_labels_and_sources_are_no_claims(run: RunFolder) -> None:
+    def change(rows: list[Row]) -> None:
+        for row in rows:
+            row |= {"label": "", "label_name": "", "source": "é, x[3]\n"}
+
+    edit(run, change)
+    assert not any(verdict.reason for verdict in verdicts(run))
+    edit(run, lambda rows: rows[2].update(label_name="0"))
+    failed = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert [verdict.reason for verdict in failed] == ["name '0' of label -1, got ''"]
+
+
+def test_inputs_are_known_by_their_numbers_in_any_file(run: RunFolder) -> None:
+    numbers = load_file(run.inputs_file)["inputs"].numpy()
+    facts = json.loads(run.certificate_facts_file.read_text())
+    facts["numbers_sha256"] = hashlib.sha256(numbers.astype("<f4").tobytes()).hexdigest()
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    moved = run.path / "inputs.npy"
+    files = run.certificates_file, run.certificate_facts_file, run.model_file, moved
+    wide = numbers.astype(np.float64)
+    for right in (numbers, wide * (1 + 1e-9), np.concatenate([numbers, numbers])):
+        np.save(moved, right)
+        assert not any(verdict.reason for verdict in check(*files)[0])
+    for wrong in (numbers[::-1].copy(), numbers + np.float32(1e-3), wide * 1e300):
+        np.save(moved, wrong)
+        with pytest.raises(CheckError, match="holds other numbers than"):
+            check(*files)
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"\xef\xbb\xbfindex", b'"index', b"\0"])
 def test_bytes_that_are_no_table_are_refused(run: RunFolder, content: bytes) -> None:
     run.certificates_file.write_bytes(content)
@@ -268,6 +300,8 @@ def test_bytes_that_are_no_table_are_refused(run: RunFolder, content: bytes) -> 
         ("inputs_sha256", '"0"'),
         ("inputs_sha256", "[1]"),
         ("model_sha256", "null"),
+        ("numbers_sha256", "5"),
+        ("numbers_sha256", '"0"'),
         ("units", "1e400"),
         ("units", '"\\ud800"'),
         ("units", "[" * 100_000),

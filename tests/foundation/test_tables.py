@@ -18,6 +18,15 @@ def test_tables_keep_every_digit(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text().startswith(f"index,value\n0,{1 / 3!r}\n")
 
 
+def test_optional_columns_follow_or_are_left_out(tmp_path: Path) -> None:
+    columns = {"index": [0, 1], "value": [0.5, 0.25]}
+    for more in ({}, {"word": ["a", ""]}):
+        write_table(tmp_path / "a.csv", columns | more)
+        assert read_table(tmp_path / "a.csv", KINDS, {"word": str}) == columns | more
+    with pytest.raises(ValueError, match="columns must be index, value, got index, value, word"):
+        read_table(tmp_path / "a.csv", KINDS)
+
+
 def test_words_may_hold_what_separates_cells(tmp_path: Path) -> None:
     columns = {"word": ["a,b", 'say "c"', ""], "number": [1, 2, 3]}
     write_table(tmp_path / "a.csv", columns)

@@ -71,6 +71,28 @@ def test_what_is_written_returns(folder: RunFolder) -> None:
     assert len(folder.certificates()) == 4
 
 
+def test_unknown_labels_are_empty_and_sources_stand_last(folder: RunFolder) -> None:
+    labels = torch.tensor([0, -1, 2, -1])
+    sources = ("a, b.png", "é\n.png", "x[2]", "")
+    written = replace(CERTIFICATES, label=labels, source=sources, numbers_sha256="0" * 64)
+    write_certificates(folder.certificates_file, written, folder.model_file, folder.inputs_file)
+    rows = read_rows(folder.certificates_file)
+    assert list(rows[0])[-1] == "source"
+    assert [row["label"] for row in rows] == ["0", "", "2", ""]
+    assert [row["label_name"] for row in rows] == [NAMES[0], "", NAMES[2], ""]
+    read = folder.certificates()
+    assert torch.equal(read.label, labels)
+    assert (read.source, read.numbers_sha256) == (sources, "0" * 64)
+    assert read.right.tolist() == [True, False, False, False]
+    assert read.labelled.tolist() == [True, False, True, False]
+    assert read.at(torch.tensor([2, 0])).source == ("x[2]", "a, b.png")
+
+
+def test_no_class_is_not_the_right_one_of_an_unknown_label() -> None:
+    none = torch.full((4,), -1)
+    assert not replace(CERTIFICATES, label=none, predicted=none).right.any()
+
+
 def cell(row: int, column: str, text: str) -> Callable[[RunFolder], None]:
     def change(folder: RunFolder) -> None:
         rows = read_rows(folder.certificates_file)

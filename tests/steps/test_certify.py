@@ -1,26 +1,28 @@
 """Certifying a run: one row a sample, and the accuracies that follow from them."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from claims import EXAMPLES
+from data.tiny import png, tar_bytes, write_folder
 from exact import affine
+from onnx_files import write_linear
 from safetensors.torch import load_file
 from tables import read_rows
 
 from unitmargin.certificates.certify import certify
-from unitmargin.cli import main
+from unitmargin.cli import Evaluation, main
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
+from unitmargin.runs.certifier import CERTIFY_BATCH
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
-from unitmargin.steps.certify import (
-    CERTIFY_BATCH,
-    certify_run,
-    certify_samples,
-)
+from unitmargin.steps.certify import certify_model, certify_run, certify_samples
 from unitmargin.steps.check import check_files
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
@@ -88,6 +90,7 @@ def test_certifying_again_writes_the_same_file(folder: RunFolder) -> None:
 def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
     certify_run(folder, inputs=True)
     facts = json.loads(folder.certificate_facts_file.read_text())
+    inputs, _ = folder.dataset().test.batch(slice(0, 60))
     assert facts == {
         "format": "unitmargin-certificates-2",
         "profile": "float64",
@@ -96,8 +99,8 @@ def test_certificates_say_what_they_are_made_of(folder: RunFolder) -> None:
         "classes": [str(digit) for digit in range(10)],
         "model_sha256": file_sha256(folder.model_file),
         "inputs_sha256": file_sha256(folder.inputs_file),
+        "numbers_sha256": hashlib.sha256(inputs.numpy().astype("<f4").tobytes()).hexdigest(),
     }
-    inputs, _ = folder.dataset().test.batch(slice(0, 60))
     assert torch.equal(load_file(folder.inputs_file)["inputs"], inputs)
     message, confirmed = check_files(folder.path)
     assert confirmed
@@ -140,3 +143,150 @@ def test_test_data_of_other_classes_than_the_model_are_refused(folder: RunFolder
 def test_a_missing_model_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="run `unitmargin freeze .*` first"):
         certify_run(RunFolder(tmp_path))
+
+
+# --- New inputs ----------------------------------------------------------------------------------
+
+IMAGES = {
+    "7/b.png": png(10, (8, 8), "L"), "7/a.png": png(250, (8, 8), "L"),
+    "bird/ü.png": png(90, (8, 8), "L"),
+}  # fmt: skip
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_new_inputs_get_a_folder_of_their_own(folder: RunFolder, tmp_path: Path) -> None:
+    certify_run(folder, inputs=True)
+    before = contents(folder.path)
+    images = write_folder(tmp_path / "photos", IMAGES)
+    message = certify_run(folder, True, images)
+    own = RunFolder(folder.path / "certified-photos")
+    assert message.startswith("certify: 3 new inputs, 3 with a radius, 2 labelled, clean ")
+    assert message.endswith(f"-> {own.certificates_file}")
+    rows = read_rows(own.certificates_file)
+    assert [row["source"] for row in rows] == sorted(IMAGES)
+    assert [(row["label"], row["label_name"]) for row in rows] == [("7", "7"), ("7", "7"), ("", "")]
+    pixels = torch.tensor([250, 10, 90])[:, None, None, None].expand(3, 1, 8, 8) / 255
+    truth = certify(folder.frozen(), pixels)
+    assert [int(row["predicted"]) for row in rows] == truth.label.tolist()
+    assert [float(row["radius"]) for row in rows] == truth.radius.tolist()
+    assert torch.equal(load_file(own.inputs_file)["inputs"], pixels)
+    assert {file: content for file, content in contents(folder.path).items()
+            if file in before} == before  # fmt: skip
+    message, confirmed = check_files(own.path)
+    assert confirmed
+    assert message.startswith("check: 3 certificates confirmed, 0 not")
+
+
+def test_inputs_that_are_kept_elsewhere_are_checked_by_their_numbers(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    numbers = np.random.default_rng(0).random((4, 1, 8, 8))
+    np.save(tmp_path / "new.npy", numbers)
+    certify_run(folder, data=tmp_path / "new.npy", out=tmp_path / "out", batch_size=3)
+    facts = json.loads((tmp_path / "out/certificates.json").read_text())
+    assert facts["inputs_sha256"] is None
+    assert facts["numbers_sha256"] == hashlib.sha256(numbers.astype("<f4").tobytes()).hexdigest()
+    files = tmp_path / "out", folder.model_file, tmp_path / "new.npy"
+    assert check_files(*files)[1]
+    np.save(tmp_path / "new.npy", numbers[::-1].copy())
+    with pytest.raises(ValueError, match="new.npy holds other numbers than .* names; pass those"):
+        check_files(*files)
+
+
+def test_an_archive_an_array_and_a_table_of_one_content_are_certified_alike(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    values = np.array([10, 250, 90], np.uint8)
+    pixels = np.broadcast_to(values[:, None, None, None], (3, 1, 8, 8))
+    archive, arrays, table = (tmp_path / f"new.{kind}" for kind in ("tar", "npz", "csv"))
+    archive.write_bytes(tar_bytes(IMAGES))
+    np.savez(arrays, x=pixels)
+    np.savetxt(table, (pixels.reshape(3, 64) / np.float32(255)).astype(np.float64), delimiter=",")
+    radii = []
+    for path in (archive, arrays, table):
+        certify_run(folder, data=path, out=tmp_path / "out")
+        radii.append([row["radius"] for row in read_rows(tmp_path / "out/certificates.csv")])
+    assert radii[0] == radii[1] == radii[2]
+
+
+@pytest.mark.parametrize("profile", ["float64", "float32"])
+def test_a_model_file_certifies_new_inputs_alone(
+    folder: RunFolder, tmp_path: Path, profile: str
+) -> None:
+    model = tmp_path / "m.safetensors"
+    model.write_bytes(folder.model_file.read_bytes())
+    with pytest.raises(
+        ValueError, match=r"data must be given for .*m.safetensors, which is no run"
+    ):
+        certify_model(model)
+    np.save(tmp_path / "new.npy", np.zeros((1, 1, 8, 8), np.uint8))
+    message = certify_model(model, tmp_path / "new.npy", True, profile=profile)
+    out = tmp_path / "certified-new.npy"
+    assert message.endswith(f"-> {out / 'certificates.csv'}")
+    assert json.loads((out / "certificates.json").read_text())["profile"] == profile
+    assert check_files(out, model)[1]
+
+
+def test_what_an_exported_file_issues_is_confirmed_for_the_model_file(tmp_path: Path) -> None:
+    frozen = EXAMPLES["head alone"]().network
+    model, exported, data = (tmp_path / name for name in ("m.safetensors", "m.onnx", "new.npy"))
+    save(frozen, model)
+    write_linear(exported, frozen, model)
+    np.save(data, np.random.default_rng(0).random((9, 5)))
+    certify_model(exported, data, True, tmp_path / "out", batch_size=4)
+    assert json.loads((tmp_path / "out/certificates.json").read_text())["model_sha256"] == (
+        file_sha256(model)
+    )
+    message, confirmed = check_files(tmp_path / "out", model)
+    assert confirmed
+    assert message.startswith("check: 9 certificates confirmed, 0 not")
+
+
+def test_the_own_data_of_a_run_go_elsewhere_with_out_alone(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    certify_run(folder)
+    before = folder.certificates_file.read_bytes()
+    with pytest.raises(ValueError, match="profile must be float64, the run's own, .* by --out"):
+        certify_run(folder, profile="float32")
+    assert "60 samples" in certify_run(folder, True, out=tmp_path / "out", profile="float32")
+    assert folder.certificates_file.read_bytes() == before
+    assert check_files(tmp_path / "out", folder.model_file)[1]
+
+
+def test_no_run_loses_its_certificates_to_new_inputs(folder: RunFolder, tmp_path: Path) -> None:
+    np.save(tmp_path / "new.npy", np.zeros((1, 1, 8, 8), np.uint8))
+    for model in (folder.path, folder.model_file):
+        with pytest.raises(ValueError, match="out must be a folder of its own, got the run folder"):
+            certify_model(model, tmp_path / "new.npy", out=folder.path)
+
+
+def test_what_is_wrong_in_the_last_batch_leaves_nothing(folder: RunFolder, tmp_path: Path) -> None:
+    numbers = np.zeros((5, 1, 8, 8))
+    numbers[4, 0, 3, 3] = 1.5
+    np.save(tmp_path / "new.npy", numbers)
+    with pytest.raises(ValueError, match=r"from 0.0 to 1.5, the first outside in x\[4\]; scale"):
+        certify_run(folder, True, tmp_path / "new.npy", batch_size=2)
+    assert not (folder.path / "certified-new.npy").exists()
+
+
+def test_certificates_that_were_interrupted_are_not_read(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certify_run(folder)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unitmargin.runs.certificates.write_json", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        certify_run(folder)
+    with pytest.raises(RunError, match="json does not exist; run `unitmargin certify"):
+        folder.certificates()
+
+
+def test_the_command_line_has_the_same_batch() -> None:
+    assert Evaluation().batch_size == CERTIFY_BATCH

@@ -45,6 +45,18 @@ def test_files_from_elsewhere(run: RunFolder, tmp_path: Path) -> None:
     assert check_files(run.certificates_file, model, inputs)[1]
 
 
+def test_the_model_may_lie_in_the_folder_around(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = RunFolder(run.path / "certified-new")
+    inner.path.mkdir()
+    for file in (run.certificates_file, run.certificate_facts_file, run.inputs_file):
+        file.rename(inner.path / file.name)
+    assert check_files(inner.path)[1]
+    monkeypatch.chdir(inner.path)
+    assert check_files(Path("certificates.csv"))[1]
+
+
 def test_rows_that_fail_are_named(run: RunFolder) -> None:
     rows = read_rows(run.certificates_file)
     for row in rows[2:]:

@@ -1,6 +1,7 @@
 """The certificates: read, judged one by one, and written with what could be proved."""
 
 import csv
+import hashlib
 import io
 import math
 from pathlib import Path
@@ -85,6 +86,11 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
     values = read_inputs(inputs, network_file.in_shape)
     if any(row.row != position for position, row in enumerate(rows)) or len(values) < len(rows):
         raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
+    if noted["numbers_sha256"] is not None:
+        with np.errstate(over="ignore"):
+            values = values[: len(rows)].astype("<f4").astype(np.float64)  # as when certified
+        if hashlib.sha256(values.astype("<f4").tobytes()).hexdigest() != noted["numbers_sha256"]:
+            raise CheckError(f"{inputs} holds other numbers than {facts} names; pass those")
     network = Network(network_file, noted["profile"])
     verdicts: list[Verdict] = []
     batch = max(1, min(BATCH, NUMBERS // network.widest))
@@ -172,9 +178,9 @@ def _read_rows(path: Path) -> list[Certificate]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *lines = csv.reader(file)
-        if header != HEADER or any(len(line) != len(HEADER) for line in lines):
-            raise ValueError(f"its columns must be {', '.join(HEADER)}")
-        return [_certificate(dict(zip(HEADER, line, strict=True))) for line in lines]
+        if header not in (HEADER, [*HEADER, "source"]) or {*map(len, lines)} - {len(header)}:
+            raise ValueError(f"its columns must be {', '.join(HEADER)}, and source or none")
+        return [_certificate(dict(zip(HEADER, line, strict=False))) for line in lines]
     except (ValueError, csv.Error) as error:
         raise CheckError(f"{path} is no table of certificates: {error}; certify again") from None
 
@@ -185,7 +191,7 @@ def _certificate(cells: dict[str, str]) -> Certificate:
         raise ValueError(f"a row holds the numbers {numbers}")
     return Certificate(
         row=int(cells["index"]),
-        label=int(cells["label"]),
+        label=int(cells["label"] or -1),
         predicted=int(cells["predicted"]),
         runner_up=int(cells["runner_up"]),
         names=(cells["label_name"], cells["predicted_name"], cells["runner_up_name"]),
@@ -201,10 +207,11 @@ def _read_facts(path: Path) -> dict[str, Any]:
             raise ValueError(f"its format must be {FORMAT}")
         if not (isinstance(facts["profile"], str) and is_size(facts["samples"])):
             raise ValueError("its profile must be a name, its samples a number of at least 1")
-        hashes = facts["model_sha256"], facts["inputs_sha256"] or facts["model_sha256"]
+        keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
+        noted = {key: facts[key] for key in keys} | {"numbers_sha256": facts.get("numbers_sha256")}
+        hashes = [noted[key] or noted["model_sha256"] for key in noted if key.endswith("256")]
         if not all(isinstance(text, str) and len(text) == 64 for text in hashes):
             raise ValueError(f"its hashes must have 64 digits, got {hashes}")
-        keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
-        return {key: facts[key] for key in keys}
+        return noted
     except UNFIT as error:
         raise CheckError(f"{path} does not describe certificates: {error}; certify again") from None

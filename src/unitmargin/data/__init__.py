@@ -11,13 +11,14 @@ from unitmargin.data.digits import digits
 from unitmargin.data.files import DataError
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples, as_samples
+from unitmargin.data.stream import InputBatch, holds_splits, read_inputs
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import as_path
 
 __all__ = [
-    "DATASETS", "DataError", "Dataset", "Samples", "as_samples", "augment", "load_dataset",
-    "random_crop_flip",
+    "DATASETS", "MADE", "DataError", "Dataset", "InputBatch", "Samples", "as_samples", "augment",
+    "holds_splits", "load_dataset", "random_crop_flip", "read_inputs",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]

@@ -28,13 +28,16 @@ def _line(cells: Iterable[Any]) -> str:
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
-def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
+def read_table(
+    path: Path, kinds: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+) -> dict[str, list[Any]]:
     """The columns of a table written by :func:`write_table`.
 
     Args:
         path: file to read.
         kinds: names of all columns in their order, each with the type of its cells, such as
             ``int`` or pydantic's ``NonNegativeInt``.
+        optional: columns that may follow, all or none.
 
     Raises:
         ValueError: no text, other columns, or a cell that is not of its kind; the message names
@@ -45,6 +48,8 @@ def read_table(path: Path, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
             header, *lines = [*csv.reader(file)] or [[]]
         except csv.Error as error:
             raise ValueError(f"it must be a table of comma-separated cells, got {error}") from None
+    if header == [*kinds, *(optional or {})]:
+        kinds = {**kinds, **(optional or {})}
     if header != list(kinds):
         raise ValueError(f"columns must be {', '.join(kinds)}, got {', '.join(header) or 'none'}")
     for number, cells in enumerate(lines, start=2):

@@ -1,6 +1,6 @@
 """A run: its recipe, its folder, and one file of code for each file in it."""
 
 __all__ = [
-    "certificates", "findings", "folder", "history", "lock", "measurements", "opening",
+    "certificates", "certifier", "findings", "folder", "history", "lock", "measurements", "opening",
     "provenance", "recipe", "searches", "weights",
 ]  # fmt: skip

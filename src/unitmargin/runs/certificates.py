@@ -1,5 +1,6 @@
 """The files certificates.csv, certificates.json and inputs.safetensors, which certify writes."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Bool, Float32, Float64, Int64
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, WrapValidator
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
@@ -20,11 +21,12 @@ from unitmargin.frozen import class_names
 from unitmargin.frozen.profiles import PROFILES
 
 Predicted = Annotated[int, Field(ge=-1)]
+Label = Annotated[NonNegativeInt, WrapValidator(lambda text, judge: judge(text) if text else -1)]
 Length = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 
 COLUMNS: dict[str, Any] = {
     "index": NonNegativeInt,
-    "label": NonNegativeInt,
+    "label": Label,
     "label_name": str,
     "predicted": Predicted,
     "predicted_name": str,
@@ -33,7 +35,11 @@ COLUMNS: dict[str, Any] = {
     "margin": Length,
     "radius": Length,
 }
-"""The index counts the rows; a class has a number and, where it is one, the model's name of it."""
+"""The index counts the rows; a class has a number and, where it is one, the model's name of it. An
+unknown label is empty."""
+
+SOURCE = {"source": str}
+"""The last column of certificates of new inputs: where each is found again."""
 
 NAMED = ("label", "predicted", "runner_up")
 
@@ -50,16 +56,19 @@ class Facts(Options):
     classes: list[str]
     model_sha256: str
     inputs_sha256: str | None
+    numbers_sha256: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """Certificates of the test samples, in their order; all tensors have one entry a sample.
+    """Certificates of samples, in their order; all tensors have one entry a sample.
 
     Attributes:
-        label: true labels.
+        label: true labels, -1 where none is known.
         predicted, runner_up, margin, radius: as in :class:`unitmargin.Certificate`.
         profile: the execution profile that they hold for.
+        source: where each input is found again; empty for the test samples of a run.
+        numbers_sha256: hash of the inputs, :func:`hash_inputs`; None if it is not known.
     """
 
     label: Int64[Tensor, " batch"]
@@ -68,6 +77,8 @@ class Certificates:
     margin: Float64[Tensor, " batch"]
     radius: Float64[Tensor, " batch"]
     profile: str = "float64"
+    source: tuple[str, ...] = ()
+    numbers_sha256: str | None = None
 
     def __len__(self) -> int:
         return len(self.label)
@@ -75,15 +86,27 @@ class Certificates:
     @property
     def right(self) -> Bool[Tensor, " batch"]:
         """Which samples were predicted as labelled."""
-        return self.predicted == self.label
+        return (self.predicted == self.label) & self.labelled
+
+    @property
+    def labelled(self) -> Bool[Tensor, " batch"]:
+        """Of which samples the label is known."""
+        return self.label >= 0
 
     def at(self, index: Int64[Tensor, " rows"]) -> "Certificates":
         """The certificates at some positions."""
-        return replace(self, **{name: getattr(self, name)[index] for name in TENSORS})
+        tensors = {name: getattr(self, name)[index] for name in TENSORS}
+        source = tuple(self.source[place] for place in index.tolist()) if self.source else ()
+        return replace(self, **tensors, source=source, numbers_sha256=None)
 
     def certified_accuracy(self, epsilon: float) -> float:
         """Share of samples that are right with a radius strictly above ``epsilon``."""
         return accuracy.certified_share(self.right, self.radius, epsilon)
+
+
+def hash_inputs(digest: "hashlib._Hash", inputs: Float32[np.ndarray, "batch *shape"]) -> None:
+    """Add inputs to a SHA-256: their numbers in order, as little-endian float32."""
+    digest.update(np.ascontiguousarray(inputs, "<f4").data)
 
 
 def write_certificates(
@@ -93,32 +116,50 @@ def write_certificates(
     inputs: Path,
     certified: Float32[Tensor, "batch *shape"] | None = None,
 ) -> None:
+    """Write the certificates of a model file; see :func:`write_claims`."""
+    write_claims(table, certificates, class_names(model), file_sha256(model), inputs, certified)
+
+
+def write_claims(
+    table: Path,
+    certificates: Certificates,
+    classes: Sequence[str],
+    model_sha256: str,
+    inputs: Path,
+    certified: Float32[Tensor, "batch *shape"] | None = None,
+) -> None:
     """Write certificates.csv, beside it what they are of, and the inputs' file.
 
     ``certified`` are the tensors exactly as they entered the network; without them an inputs' file
-    is removed, since it may belong to other certificates. Classes have the names of the model file.
+    is removed, since it may belong to other certificates. What the certificates are of is written
+    last and removed first: without it no certificates are read.
 
     Raises:
         ValueError: a class that the model does not have, or a file that is no model.
     """
-    classes = class_names(model)
+    facts = table.with_suffix(".json")
     columns: dict[str, Any] = {"index": range(len(certificates))}
     for name in TENSORS:
         columns[name] = getattr(certificates, name).tolist()
         if name in NAMED:
             columns[f"{name}_name"] = _names(name, columns[name], classes)
+    columns["label"] = ["" if number < 0 else number for number in columns["label"]]
+    if certificates.source:
+        columns["source"] = certificates.source
+    facts.unlink(missing_ok=True)
     write_table(table, columns)
     inputs.unlink(missing_ok=True)
     if certified is not None:
         write_tensors(inputs, {"inputs": certified}, {})
-    facts = Facts(
+    stated = Facts(
         profile=certificates.profile,
         samples=len(certificates),
         classes=list(classes),
-        model_sha256=file_sha256(model),
+        model_sha256=model_sha256,
         inputs_sha256=None if certified is None else file_sha256(inputs),
+        numbers_sha256=certificates.numbers_sha256,
     )
-    write_json(table.with_suffix(".json"), facts.model_dump())
+    write_json(facts, stated.model_dump())
 
 
 def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
@@ -138,7 +179,8 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
         raise ValueError(
             f"classes must be {list(classes)}, those of the model, got {facts.classes}"
         )
-    columns = read_table(table, COLUMNS)
+    columns = read_table(table, COLUMNS, SOURCE)
+    source = tuple(columns.pop("source", ()))
     if columns.pop("index") != list(range(facts.samples)):
         raise ValueError(f"rows must be numbered from 0 to {facts.samples - 1}, got other ones")
     for name in NAMED:
@@ -147,7 +189,8 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
             if found != true:
                 raise ValueError(f"{name}_name in line {row + 2} must be {true!r}, got {found!r}")
     tensors = {name: torch.from_numpy(np.array(columns[name])) for name in TENSORS}
-    return Certificates(**tensors, profile=facts.profile)
+    hashed = facts.numbers_sha256
+    return Certificates(**tensors, profile=facts.profile, source=source, numbers_sha256=hashed)
 
 
 def _names(column: str, numbers: Sequence[int], classes: Sequence[str]) -> list[str]:

@@ -1,18 +1,32 @@
-"""Certify: frozen network and test data to certificates.csv, one row a sample."""
+"""Certify: a network and test samples, or new inputs, to certificates.csv, one row a sample."""
 
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
-from unitmargin.certificates.certify import certify
-from unitmargin.data import Samples
+from unitmargin.data import MADE, InputBatch, Samples, holds_splits
+from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.runs.certificates import Certificates, write_certificates
+from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
+from unitmargin.runs.certifier import (
+    CERTIFY_BATCH,
+    Certifier,
+    FrozenCertifier,
+    certify_batches,
+    certify_files,
+    is_run,
+    open_certifier,
+)
 from unitmargin.runs.folder import RunFolder
-
-CERTIFY_BATCH = 512
-"""Samples a forward pass: large enough for full speed, small enough for any memory."""
+from unitmargin.runs.lock import hold
 
 
 def certify_samples(
@@ -23,41 +37,173 @@ def certify_samples(
     Raises:
         ValueError: samples that do not fit the network, or lie outside of its domain.
     """
-    parts = []
-    for start in range(0, len(samples), CERTIFY_BATCH):
-        inputs, _ = samples.batch(slice(start, start + CERTIFY_BATCH))
-        frozen.require_input(inputs)
-        frozen.require_domain(inputs, start)
-        parts.append(certify(frozen, inputs, profile, domain="any"))
-    predicted, runner_up, margin, radius = (
-        torch.cat([getattr(part, name) for part in parts])
-        for name in ("label", "runner_up", "margin", "radius")
-    )
-    stated = frozen.profile if profile is None else profile
-    return Certificates(samples.labels, predicted, runner_up, margin, radius, stated)
+    return _certify(FrozenCertifier(frozen, profile), samples, CERTIFY_BATCH)[0]
 
 
-def certify_run(folder: RunFolder, inputs: bool = False, data: Path | None = None) -> str:
-    """Certify the test samples of a run folder.
+def certify_run(
+    folder: RunFolder,
+    inputs: bool = False,
+    data: Path | None = None,
+    out: Path | None = None,
+    profile: str | None = None,
+    device: str = "cpu",
+    batch_size: int = CERTIFY_BATCH,
+) -> str:
+    """Certify the test samples of a run folder, or new inputs.
 
     Args:
         folder: a frozen run.
-        inputs: keep them for ``unitmargin check``.
-        data: where the data set is, if it has moved since the training.
+        inputs: keep them for ``unitmargin check``; they are then held in memory.
+        data: where the data set is, if it has moved since the training; or new inputs, which are
+            not laid out as a data set (:func:`read_inputs`).
+        out: where the certificates are written; default: the run folder, of new inputs a folder
+            in it that is named after them.
+        profile, device: of the evaluation; default: the model's own profile.
+        batch_size: inputs a forward pass.
 
     Raises:
         RunError: no model, or one of other weights.
-        ValueError: other data than the run was trained on, or other class names than its model's.
+        ValueError: other data than the run was trained on, other class names than its model's, new
+            inputs that do not fit the network, or options that do not fit each other.
     """
     frozen = folder.frozen()
+    certifier = FrozenCertifier(frozen, profile, device, file_sha256(folder.model_file))
+    if data is not None and not _own(folder, data):
+        return certify_new(certifier, data, out or _beside(folder.path, data), inputs, batch_size)
+    if out is None and certifier.profile != frozen.profile:
+        raise ValueError(
+            f"profile must be {frozen.profile}, the run's own, where verify and report read the "
+            f"certificates, got {certifier.profile}; name another folder by --out"
+        )
     samples = folder.test_samples(frozen, data)
-    certificates = certify_samples(frozen, samples)
-    certified = samples.batch(slice(0, len(samples)))[0] if inputs else None
-    files = folder.certificates_file, certificates, folder.model_file, folder.inputs_file
-    with folder.hold():
-        write_certificates(*files, certified=certified)
-    return (
-        f"certify: {len(samples)} samples, clean {certificates.certified_accuracy(0.0):.4f}, "
-        f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f} "
-        f"-> {folder.certificates_file}"
+    certificates, certified = _certify(certifier, samples, batch_size, inputs)
+    place = folder.path if out is None else _require_out(out)
+    _write(certifier, certificates, certified, place)
+    return f"certify: {len(samples)} samples, {_shares(certificates)} -> {_table(place)}"
+
+
+def certify_model(
+    place: Path,
+    data: Path | None = None,
+    inputs: bool = False,
+    out: Path | None = None,
+    profile: str | None = None,
+    device: str = "cpu",
+    batch_size: int = CERTIFY_BATCH,
+) -> str:
+    """Certify with a run folder, a model file or an exported file; see :func:`certify_run`.
+
+    Raises:
+        ValueError: a file without data, and what :func:`certify_run` refuses.
+    """
+    if is_run(place):
+        return certify_run(RunFolder(place), inputs, data, out, profile, device, batch_size)
+    certifier = open_certifier(place, profile, device)
+    if data is None:
+        raise ValueError(
+            f"data must be given for {place}, which is no run folder, got None; pass --data with "
+            "a folder or archive of images, or a .npz, .npy or .csv file"
+        )
+    return certify_new(certifier, data, out or _beside(place.parent, data), inputs, batch_size)
+
+
+def certify_new(
+    certifier: Certifier,
+    data: Path,
+    out: Path,
+    inputs: bool = False,
+    batch_size: int = CERTIFY_BATCH,
+) -> str:
+    """Certify new inputs into a folder of their own.
+
+    Raises:
+        ValueError: inputs that do not fit the network, or the folder of a run.
+        LockedError: another process writes into the folder.
+
+    Cost: memory of one batch and of the certificates; with ``inputs`` that of all inputs.
+    """
+    _require_out(out)
+    certificates, certified = _certify(certifier, data, batch_size, inputs)
+    _write(certifier, certificates, certified, out)
+    labelled = int(certificates.labelled.sum())
+    with_radius = int((certificates.radius > 0).sum())
+    words = f"{with_radius} with a radius, {labelled} labelled"
+    if labelled:
+        words += f", {_shares(certificates.at(certificates.labelled.nonzero().flatten()))}"
+    return f"certify: {len(certificates)} new inputs, {words} -> {_table(out)}"
+
+
+def _own(folder: RunFolder, data: Path) -> bool:
+    """Whether data are laid out as the data set of a run; if they are it, their content says."""
+    if not folder.recipe_file.is_file():
+        return False
+    return folder.recipe().data.name not in MADE and holds_splits(data)
+
+
+def _beside(folder: Path, data: Path) -> Path:
+    return folder / f"certified-{data.resolve().name}"
+
+
+def _require_out(out: Path) -> Path:
+    """Raise for the folder of a run, whose own certificates verify and report read."""
+    if RunFolder(out).recipe_file.exists():
+        raise ValueError(
+            f"out must be a folder of its own, got the run folder {out}, whose certificates "
+            "would be lost; name another one"
+        )
+    return out
+
+
+def _certify(
+    certifier: Certifier, given: Samples | Path, batch_size: int, keep: bool = False
+) -> tuple[Certificates, Tensor | None]:
+    """Certificates of samples or files; with ``keep`` also the inputs as they were certified."""
+    require_whole("batch_size", batch_size, 1, "leave it out")
+    if isinstance(given, Samples):
+        answers = certify_batches(certifier, _batches(given, batch_size))
+    else:
+        answers = certify_files(certifier, given, batch_size)
+    digest = hashlib.sha256()
+    parts: list[tuple[NDArray[Any], ...]] = []
+    sources: list[str] = []
+    kept: list[NDArray[np.float32]] = []
+    for batch, claims in answers:
+        hash_inputs(digest, batch.inputs)
+        parts.append((batch.labels, *claims))
+        sources += batch.sources
+        kept += [batch.inputs] if keep else []
+    columns = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
+    certificates = Certificates(
+        **dict(zip(TENSORS, columns, strict=True)),
+        profile=certifier.profile,
+        source=tuple(sources),
+        numbers_sha256=digest.hexdigest(),
     )
+    return certificates, torch.from_numpy(np.concatenate(kept)) if keep else None
+
+
+def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
+    for start in range(0, len(samples), batch_size):
+        inputs, labels = samples.batch(slice(start, start + batch_size))
+        yield InputBatch(inputs.numpy(), labels.numpy(), ())
+
+
+def _write(
+    certifier: Certifier, certificates: Certificates, certified: Tensor | None, place: Path
+) -> None:
+    folder = RunFolder(place)
+    model = certifier.classes, certifier.model_sha256
+    files = folder.certificates_file, certificates, *model, folder.inputs_file
+    with hold(place):
+        write_claims(*files, certified=certified)
+
+
+def _shares(certificates: Certificates) -> str:
+    return (
+        f"clean {certificates.certified_accuracy(0.0):.4f}, "
+        f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f}"
+    )
+
+
+def _table(place: Path) -> Path:
+    return RunFolder(place).certificates_file

@@ -13,7 +13,8 @@ def check_files(
 ) -> tuple[str, bool]:
     """Check a run folder or its certificates.csv; the message, and whether all were confirmed.
 
-    ``model`` and ``inputs`` are looked for next to the certificates. It imports no torch.
+    ``model`` and ``inputs`` are looked for next to the certificates, the model in the folder around
+    them, too, where certificates of new inputs lie. It imports no torch.
     """
     named = certificates.suffix == ".csv" and not certificates.is_dir()
     table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
@@ -21,7 +22,7 @@ def check_files(
     files = (
         (table, f"certify {folder}"),
         (table.with_suffix(".json"), f"certify {folder}"),
-        (model or folder / "model.safetensors", f"freeze {folder}"),
+        (model or _model(folder), f"freeze {folder}"),
         (inputs or folder / "inputs.safetensors", f"certify {folder} --inputs"),
     )
     for file, command in files:
@@ -41,3 +42,8 @@ def check_files(
         f"{silent} claim nothing, profile {profile} -> {written}"
     )
     return "\n".join(lines), not failed
+
+
+def _model(folder: Path) -> Path:
+    beside, around = (place / "model.safetensors" for place in (folder, folder / ".."))
+    return around if around.is_file() and not beside.is_file() else beside

@@ -1,0 +1,101 @@
+"""New inputs from files, batch by batch: images, arrays and tables that fit a network."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from unitmargin.data.arrays import SPLITS
+from unitmargin.data.files import DataError, members
+from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
+from unitmargin.data.stream_images import read_images
+from unitmargin.data.stream_items import Item, Wanted
+from unitmargin.data.stream_tables import read_table
+
+RELEASE = ".bin"
+"""How files of the binary CIFAR releases end."""
+
+Reader = Callable[[Path, Wanted], Iterator[Item]]
+
+
+class InputBatch(NamedTuple):
+    """Inputs as they enter a network.
+
+    Attributes:
+        inputs: float32, in the units of the network.
+        labels: true classes, -1 where none is known.
+        sources: where each input is found again; empty where the samples are a data set's own.
+    """
+
+    inputs: Float32[np.ndarray, "batch *shape"]
+    labels: Int64[np.ndarray, " batch"]
+    sources: tuple[str, ...]
+
+
+def read_inputs(
+    path: Path, in_shape: tuple[int, ...], classes: tuple[str, ...], batch_size: int
+) -> Iterator[InputBatch]:
+    """The inputs in a file or folder, for a network of that input shape and these classes.
+
+    - Images: a folder, or a tar archive, of images or of one folder a class; or one image. Bytes
+      are divided by 255. A folder is read in the order of the names, an archive in its own.
+    - Arrays: a ``.npy`` file, or a ``.npz`` file with ``x`` or ``inputs`` and, if known, ``y`` or
+      ``labels``. uint8 is divided by 255, floating numbers are rounded to float32.
+    - Tables: a ``.csv`` file of numbers, one input a row, in the order of the network's inputs; a
+      header is optional, its column ``label`` holds class numbers or names.
+
+    Guarantee: finite float32 numbers of the shape wanted; nothing is resized, rescaled or left out.
+    Memory is that of one batch, whatever the file's size.
+
+    Raises:
+        DataError: anything else; the message names the file, and where in it.
+
+    Example:
+        >>> for batch in read_inputs(Path("photos"), (3, 32, 32), names, 256):  # doctest: +SKIP
+        ...     print(batch.sources)
+    """
+    items = _reader(path)(path, Wanted(in_shape, classes))
+    first = next(items, None)
+    if first is None:
+        raise DataError(f"{path}: must hold one input at least, got none; name where they lie")
+    every = chain([first], items)
+    while some := list(islice(every, batch_size)):
+        inputs = np.stack([item.numbers for item in some])
+        finite = np.isfinite(inputs).reshape(len(some), -1).all(1)
+        if not finite.all():
+            raise DataError(
+                f"{path}: inputs must be finite, got NaN or infinity in "
+                f"{some[int(finite.argmin())].source}; remove or repair it"
+            )
+        labels = np.array([item.label for item in some], np.int64)
+        yield InputBatch(inputs, labels, tuple(item.source for item in some))
+
+
+def holds_splits(path: Path) -> bool:
+    """Whether a file or folder is laid out as a data set, with train and test samples.
+
+    Cost: an archive is read to its first file.
+    """
+    if is_arrays(path):
+        return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
+    if path.suffix == ".csv" or not path.exists():
+        return False
+    for member in members(path):
+        *folders, file = member.name.split("/")
+        if not member.is_folder:
+            return file.endswith(RELEASE) or bool(folders[:-1] and {*SPLITS} & {*folders[:-1]})
+    return False
+
+
+def _reader(path: Path) -> Reader:
+    if not path.exists():
+        raise DataError(
+            f"{path}: must be a folder or tar archive of images, a .npz, .npy or .csv file, found "
+            "none; check the path"
+        )
+    if is_arrays(path):
+        return read_arrays
+    return read_table if path.suffix == ".csv" and path.is_file() else read_images

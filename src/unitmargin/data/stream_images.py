@@ -1,0 +1,83 @@
+"""New inputs from images: a folder or archive of them, flat or with one folder a class."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from unitmargin.data.files import DataError, Member, members
+from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
+
+SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+"""Names of a file that is one image, not an archive."""
+
+LAYOUT = "IMAGE or CLASS/IMAGE"
+
+Planes = UInt8[np.ndarray, "channels height width"]
+
+
+def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:
+    """Every image under ``path``, decoded when it is asked for; labels are names of folders.
+
+    An archive may have one folder around all. Of images whose folder has no class's name the label
+    is unknown. Grey images serve networks of colours; colour is not made grey.
+
+    Raises:
+        DataError: what :func:`members` and :func:`pixels` refuse, images of another size, colour
+            for a network of grey images, other layouts, and networks that take no images.
+    """
+    from unitmargin.data.pixels import pixels
+
+    if len(wanted.in_shape) != 3 or wanted.in_shape[0] not in (1, 3):
+        raise DataError(
+            f"{path}: images must have one channel or three, got a network with inputs of shape "
+            f"{wanted.in_shape}; pass them as .npz, .npy or .csv"
+        )
+    labels = wanted.by_name()
+    if path.suffix.lower() in SUFFIXES and path.is_file():
+        image = pixels(path.read_bytes(), str(path))
+        yield Item(scaled(_planes(image, str(path), wanted.in_shape)), UNKNOWN, path.name)
+        return
+    top = ""
+    for member in members(path, progress=f"reading {path.name}"):
+        folders = member.name.split("/")[:-1]
+        top = top or (folders[0] if folders else "")
+        _require_layout(path, member, top)
+        if not member.is_folder:
+            name = f"{path}: {member.name}"
+            planes = _planes(pixels(member.read(), name), name, wanted.in_shape)
+            label = labels.get(folders[-1], UNKNOWN) if folders else UNKNOWN
+            yield Item(scaled(planes), label, _printable(member.name))
+
+
+def _require_layout(path: Path, member: Member, top: str) -> None:
+    """Refuse what lies deeper than a class; only an archive has a folder around."""
+    depth = member.name.count("/") + member.is_folder
+    around = not path.is_dir() and member.name.startswith(f"{top}/")
+    if depth > 1 + around:
+        raise DataError(
+            f"{path}: images must lie as {LAYOUT}, got {member.name}; name the folder that holds "
+            "the images, or those of the classes"
+        )
+
+
+def _planes(image: UInt8[np.ndarray, "h w *c"], name: str, in_shape: tuple[int, ...]) -> Planes:
+    channels, height, width = in_shape
+    if image.shape[:2] != (height, width):
+        raise DataError(
+            f"{name}: must have the size of the network's inputs, {height} x {width}, got "
+            f"{len(image)} x {image.shape[1]} (height x width); resize the images"
+        )
+    if image.ndim == 3 and channels == 1:
+        raise DataError(
+            f"{name}: must be an 8-bit grey image, as the network's inputs are, got colours; "
+            "convert it"
+        )
+    planes = image[None] if image.ndim == 2 else image.transpose(2, 0, 1)
+    return np.broadcast_to(planes, in_shape)
+
+
+def _printable(name: str) -> str:
+    """A file's name as text: bytes of it that are none are written out."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")

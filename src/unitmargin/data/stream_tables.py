@@ -1,0 +1,113 @@
+"""New inputs from a table of comma-separated numbers, one input a row."""
+
+import csv
+import math
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32
+
+from unitmargin.data.files import DataError
+from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, find_label, scaled
+from unitmargin.foundation.numbers import shown
+
+LABEL = "label"
+"""The column that holds no numbers of an input."""
+
+Row = tuple[int, list[str]]
+"""The number of a line, and its cells."""
+
+
+def read_table(path: Path, wanted: Wanted) -> Iterator[Item]:
+    """Every row of a ``.csv`` file in UTF-8; empty lines are left out.
+
+    A first line with a cell that is no number is a header. Columns are taken by their place, but
+    for the one that a header calls ``label``.
+
+    Raises:
+        DataError: no text, another number of columns, a cell that is no number, a label that is no
+            class of the network.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from _items(_rows(file), wanted)
+    except (ValueError, csv.Error) as fault:
+        own = " must " in str(fault)
+        rule = "" if own else "must be a table of comma-separated numbers in UTF-8, got: "
+        step = "" if own else "; save it again"
+        raise DataError(f"{path}: {rule}{fault}{step}") from fault
+
+
+def _rows(file: Iterator[str]) -> Iterator[Row]:
+    lines = csv.reader(file)
+    for cells in lines:
+        if cells:
+            yield lines.line_num, cells
+
+
+def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
+    first = next(rows, None)
+    if first is None:
+        return
+    width, words = math.prod(wanted.in_shape), wanted.by_word()
+    headed = not all(map(_is_number, first[1]))
+    header = first[1] if headed else [f"column {place + 1}" for place in range(len(first[1]))]
+    place = _label_place(header) if headed else None
+    _require_width(header, width, place)
+    if not headed:
+        _require_data(first[1])
+    for line, cells in rows if headed else chain([first], rows):
+        if len(cells) != len(header):
+            raise ValueError(f"line {line} must have {len(header)} cells, got {len(cells)}")
+        label = UNKNOWN
+        if place is not None:
+            label = find_label(cells.pop(place).strip(), words, f"{LABEL} in line {line}")
+        names = [name for other, name in enumerate(header) if other != place]
+        numbers = _numbers(cells, names, line)
+        yield Item(scaled(numbers).reshape(wanted.in_shape), label, f"line {line}")
+
+
+def _label_place(header: list[str]) -> int | None:
+    places = [place for place, name in enumerate(header) if name.strip() == LABEL]
+    if len(places) > 1:
+        raise ValueError(f"one column at most must be called {LABEL}, got {len(places)}")
+    return places[0] if places else None
+
+
+def _require_width(header: list[str], width: int, place: int | None) -> None:
+    found = len(header) - (place is not None)
+    if found != width:
+        raise ValueError(
+            f"it must have {width} columns of numbers, the inputs of the network in their order, "
+            f"got {found}; leave out the others, but for one that a header calls {LABEL}"
+        )
+
+
+def _require_data(cells: list[str]) -> None:
+    """Refuse what may be data or a header without names, as data frames write one."""
+    if len(cells) > 1 and cells == [str(number) for number in range(len(cells))]:
+        raise ValueError(
+            f"its first line must be a header of words or an input, got the numbers from 0 to "
+            f"{len(cells) - 1}, which may be either; name the columns, or write 0.0 for 0"
+        )
+
+
+def _numbers(cells: list[str], names: list[str], line: int) -> Float32[np.ndarray, " n"]:
+    for name, cell in zip(names, cells, strict=True):
+        if not _is_number(cell):
+            raise ValueError(
+                f"{shown(name)} in line {line} must be a number, got {shown(cell)}; encode it as a "
+                "number, or leave out its row"
+            )
+    return scaled(np.array([float(cell) for cell in cells]))
+
+
+def _is_number(cell: str) -> bool:
+    """Whether it is a decimal number; Python would read 1_0 and digits of other scripts, too."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return cell.isascii() and "_" not in cell

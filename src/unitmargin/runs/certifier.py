@@ -1,0 +1,159 @@
+"""What certifies a batch: a frozen network under a profile, or an exported one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from numpy.typing import NDArray
+
+from unitmargin.certificates.certify import certify
+from unitmargin.data import InputBatch, read_inputs
+from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.files import file_sha256
+from unitmargin.frozen import FrozenNetwork, load
+from unitmargin.frozen.profiles import PROFILES
+from unitmargin.guard import Claims, OnnxModel
+from unitmargin.runs.folder import RunFolder
+from unitmargin.training.processes import require_device
+
+CERTIFY_BATCH = 512
+"""Samples a forward pass: large enough for full speed, small enough for any memory."""
+
+MODEL, EXPORTED = ".safetensors", ".onnx"
+"""Suffixes of files that are no run folders."""
+
+
+@runtime_checkable
+class Certifier(Protocol):
+    """What certifies a batch, as :class:`unitmargin.guard.OnnxModel` does.
+
+    Attributes:
+        classes: names of the classes.
+        in_shape: shape of one input.
+        domain: interval of the entries of inputs, None for any.
+        profile: the execution profile whose certificates it issues.
+        model_sha256: SHA-256 of the model file.
+    """
+
+    classes: tuple[str, ...]
+    in_shape: tuple[int, ...]
+    domain: tuple[float, float] | None
+    profile: str
+    model_sha256: str
+
+    def certify(self, x: NDArray[np.float32]) -> Claims:
+        """Claims of a batch, wherever its entries lie."""
+
+
+class FrozenCertifier:
+    """A frozen network that certifies under a profile, its own by default, on a device.
+
+    Raises:
+        ValueError: an unknown profile, or a device on which nothing can be computed.
+    """
+
+    def __init__(
+        self,
+        frozen: FrozenNetwork,
+        profile: str | None = None,
+        device: str = "cpu",
+        model_sha256: str = "",
+    ) -> None:
+        self.profile = frozen.profile if profile is None else profile
+        require_choice("profile", self.profile, PROFILES)
+        self.device = require_device(device)
+        self.frozen = frozen.to(self.device)
+        self.classes = frozen.classes
+        self.in_shape = frozen.in_shape
+        self.domain = frozen.domain
+        self.model_sha256 = model_sha256
+
+    def certify(self, x: NDArray[np.float32]) -> Claims:
+        """See :func:`unitmargin.certify`."""
+        given = torch.from_numpy(x).to(self.device)
+        found = certify(self.frozen, given, self.profile, domain="any")
+        return Claims(*(getattr(found, name).cpu().numpy() for name in Claims._fields))
+
+
+def is_run(place: Path) -> bool:
+    """Whether a path names a run folder, not a model file or an exported one."""
+    return place.is_dir() or place.suffix not in (MODEL, EXPORTED)
+
+
+def open_certifier(place: Path, profile: str | None = None, device: str = "cpu") -> Certifier:
+    """The network of a run folder, of a model file, or of an exported file.
+
+    Raises:
+        RunError: a run folder without a model, or with one of other weights.
+        FileNotFoundError: no such file.
+        ImportError: an exported file, and onnxruntime is not installed.
+        ValueError: a damaged file, an unknown profile or device, or another profile or device
+            than an exported file was made for.
+    """
+    if is_run(place):
+        folder = RunFolder(place)
+        frozen, file = folder.frozen(), folder.model_file
+        return FrozenCertifier(frozen, profile, device, file_sha256(file))
+    if place.suffix == EXPORTED:
+        return _exported(place, profile, device)
+    return FrozenCertifier(load(place), profile, device, file_sha256(place))
+
+
+def _exported(file: Path, profile: str | None, device: str) -> OnnxModel:
+    model = OnnxModel(file)
+    for name, got, own in (("profile", profile, model.profile), ("device", device, "cpu")):
+        if got not in (None, own):
+            raise ValueError(
+                f"{name} must be {own} for {file}, an exported network, got {got}; leave it out, "
+                "or name the model file"
+            )
+    return model
+
+
+def certify_files(
+    certifier: Certifier, data: Path, batch_size: int = CERTIFY_BATCH
+) -> Iterator[tuple[InputBatch, Claims]]:
+    """New inputs from files and what is claimed of them, batch by batch.
+
+    Raises:
+        DataError: files that hold no inputs of the network; see :func:`read_inputs`.
+        ValueError: inputs outside of its domain, or fewer than one a batch.
+    """
+    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size)
+    return certify_batches(certifier, batches)
+
+
+def certify_batches(
+    certifier: Certifier, batches: Iterator[InputBatch]
+) -> Iterator[tuple[InputBatch, Claims]]:
+    """Batches and what is claimed of them, one after the other.
+
+    Raises:
+        ValueError: inputs outside of the domain.
+    """
+    done = 0
+    for batch in batches:
+        names = batch.sources or tuple(f"sample {done + place}" for place in range(len(batch[0])))
+        _require_domain(certifier.domain, batch.inputs, names)
+        yield batch, certifier.certify(batch.inputs)
+        done += len(batch.inputs)
+
+
+def _require_domain(
+    domain: tuple[float, float] | None,
+    inputs: Float32[np.ndarray, "batch *shape"],
+    names: tuple[str, ...],
+) -> None:
+    if domain is None:
+        return
+    low, high = np.array(domain, np.float32)  # rounded as the inputs are
+    outside = ((inputs < low) | (inputs > high)).reshape(len(inputs), -1).any(1)
+    if outside.any():
+        raise ValueError(
+            f"inputs must lie in {list(domain)}, the domain of the network, got entries from "
+            f"{float(inputs.min())} to {float(inputs.max())}, the first outside in "
+            f"{names[int(outside.argmax())]}; scale them as those the network was trained on"
+        )

@@ -1,0 +1,73 @@
+"""Predict: what a network says of new inputs, and how far it holds, as lines of text."""
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_FLOOR, Context
+from pathlib import Path
+from typing import Any
+
+from unitmargin.data import InputBatch
+from unitmargin.foundation.failures import one_line
+from unitmargin.foundation.numbers import require_whole
+from unitmargin.guard import Claims
+from unitmargin.runs.certifier import CERTIFY_BATCH, Certifier, certify_files
+
+HEADER = ("source", "predicted", "radius", "runner-up", "margin")
+
+DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+"""Digits of a number that people read, rounded down: a larger radius was not certified."""
+
+NONE = "-"
+"""Stands for no class."""
+
+
+def predict(
+    certifier: Certifier, data: Path, as_json: bool = False, batch_size: int = CERTIFY_BATCH
+) -> Iterator[str]:
+    """Lines that say, of every input, the predicted class and the radius in which it holds.
+
+    A table is aligned, so it comes when the last input was read; its numbers are rounded down to
+    six digits. With ``as_json`` a line is an object with the names of the columns of
+    certificates.csv, comes when its batch was read, and has all digits.
+
+    Raises:
+        ValueError: inputs that do not fit the network, or fewer than one a batch.
+    """
+    require_whole("batch_size", batch_size, 1, "leave it out")
+    answers = certify_files(certifier, data, batch_size)
+    rows = (row for batch, claims in answers for row in _rows(certifier.classes, batch, claims))
+    if as_json:
+        return map(json.dumps, rows)
+    return _table([HEADER, *map(_cells, rows)])
+
+
+def _rows(classes: Sequence[str], batch: InputBatch, claims: Claims) -> Iterator[dict[str, Any]]:
+    columns = (column.tolist() for column in claims)
+    for source, label, second, margin, radius in zip(batch.sources, *columns, strict=True):
+        yield {
+            "source": source,
+            "predicted": label,
+            "predicted_name": classes[label] if label >= 0 else "",
+            "runner_up": second,
+            "runner_up_name": classes[second] if second >= 0 else "",
+            "margin": margin,
+            "radius": radius,
+        }
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    names = (one_line(row[name]) for name in ("source", "predicted_name", "runner_up_name"))
+    source, predicted, second = (name or NONE for name in names)
+    radius, margin = (str(DIGITS.create_decimal(row[name])) for name in ("radius", "margin"))
+    return source, predicted, radius, second, margin
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Rows as lines of columns, the numbers at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if place in (2, 4) else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

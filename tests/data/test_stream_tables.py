@@ -1,0 +1,86 @@
+"""Tables as new inputs: with a header or without, labels by name or number."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unitmargin.data.files import DataError
+from unitmargin.data.stream_items import Item, Wanted
+from unitmargin.data.stream_tables import read_table
+
+WANTED = Wanted((3,), ("cat", "dog"))
+
+
+def read(folder: Path, text: str | bytes, wanted: Wanted = WANTED) -> list[Item]:
+    path = folder / "new.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(read_table(path, wanted))
+
+
+@pytest.mark.parametrize("header", ["", "a,b,c\n", '"a, b",b,\n', "1,2,x\n"])
+def test_a_header_is_optional(tmp_path: Path, header: str) -> None:
+    items = read(tmp_path, f"{header}0.5,-1,2e-3\n\n.25, 7,1\n")
+    assert np.array_equal(
+        [item.numbers for item in items], np.array([[0.5, -1, 2e-3], [0.25, 7, 1]], np.float32)
+    )
+    first = 2 if header else 1
+    assert [item.source for item in items] == [f"line {first}", f"line {first + 2}"]
+    assert [item.label for item in items] == [-1, -1]
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_labels_stand_in_a_column_of_their_own(tmp_path: Path, place: int) -> None:
+    rows = [["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"], ["7", "8", "9"]]
+    for row, word in zip(rows, ("label", "dog", "0", ""), strict=True):
+        row.insert(place, word)
+    items = read(tmp_path, "\n".join(map(",".join, rows)))
+    assert [item.label for item in items] == [1, 0, -1]
+    assert np.array_equal([item.numbers for item in items], np.arange(1, 10).reshape(3, 3))
+
+
+def test_images_are_rows_of_pixels(tmp_path: Path) -> None:
+    (item,) = read(tmp_path, "1,2,3,4,5,6", Wanted((1, 2, 3), ("a", "b")))
+    assert item.numbers.tolist() == [[[1, 2, 3], [4, 5, 6]]]
+
+
+def test_spreadsheets_write_a_mark_and_other_line_ends(tmp_path: Path) -> None:
+    assert len(read(tmp_path, b"\xef\xbb\xbfa,b,c\r\n1,2,3\r\n")) == 1
+    assert len(read(tmp_path, b"\xef\xbb\xbf1,2,3")) == 1
+
+
+def test_one_column_may_begin_with_zero(tmp_path: Path) -> None:
+    assert len(read(tmp_path, "0\n1\n", Wanted((1,), ("a", "b")))) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2\n", "must have 3 columns of numbers, the inputs .* got 2; leave out"),
+        ("1,2,3,4\n", "must have 3 columns of numbers, .* got 4;"),
+        ("a,b,label\n1,2,0\n", "must have 3 columns of numbers, .* got 2;"),
+        ("1;2;3\n", "must have 3 columns of numbers, .* got 1;"),
+        ("a,b,c\n1,2\n", "line 2 must have 3 cells, got 2"),
+        ("a,b,c\n1,2,3,4\n", "line 2 must have 3 cells, got 4"),
+        ("a,b,c\n1,2,red\n", "'c' in line 2 must be a number, got 'red'; encode it"),
+        ("1,2,3\n1,,3\n", "'column 2' in line 2 must be a number, got ''"),
+        ("1,2,3\n1,1_0,3\n", "'column 2' in line 2 must be a number, got '1_0'"),
+        ("1,2,3\n1,٣,3\n", "'column 2' in line 2 must be a number"),
+        ("a,b,c,label\n1,2,3,bird\n", "label in line 2 must be a class of the model .* got 'bird'"),
+        ("a,b,c,label\n1,2,3,2\n", "label in line 2 must be a class of the model .* got '2'"),
+        ("a,label,b,c,label\n", "one column at most must be called label, got 2"),
+        ("0,1,2\n1,2,3\n", "first line must be a header .* got the numbers from 0 to 2, which may"),
+        (b"a,b,c\n\xff,2,3\n", "must be a table of comma-separated numbers in UTF-8, got: 'utf-8'"),
+        (b"a,b,c\n\x00,2,3\n", "'a' in line 2 must be a number"),
+        ('a,b,c\n"' + "x" * 200_000, "comma-separated numbers in UTF-8, got: field larger"),
+    ],
+)
+def test_other_tables_are_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message) as refused:
+        read(tmp_path, text)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 500
+
+
+def test_a_header_alone_is_no_input(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b,c\n") == []
