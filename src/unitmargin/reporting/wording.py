@@ -74,6 +74,18 @@ LOWER_BOUNDS = (
 )
 """The promises of a network without unit gradients."""
 
+COVERAGE_ABOUT = (
+    "What is left when predictions with a short radius are rejected: a test sample is accepted if "
+    "its radius is above the threshold. The accuracy is that of the accepted."
+)
+
+COVERAGE_ADVICE = (
+    "Choose reject_below of a guard as the smallest threshold at which few enough of the accepted "
+    "are wrong. That an accepted prediction keeps its label within the threshold is proved; how "
+    "many are accepted and right is measured on these samples and no guarantee for other data: "
+    "choose on samples held out from training, and tell the accuracy on others."
+)
+
 SMALLEST_FIXED = 1e-3
 """Below this, three decimals show at most one digit."""
 
@@ -91,6 +103,15 @@ def percent(share: float | None) -> str:
     ('97.21%', 'none')
     """
     return NO_NUMBER if share is None else f"{share:.2%}"
+
+
+def share_or_dash(share: float | None) -> str:
+    """A percentage, or a dash where there is nobody to have a share of.
+
+    >>> share_or_dash(0.5), share_or_dash(None)
+    ('50.00%', '–')
+    """
+    return "–" if share is None else percent(share)
 
 
 def fixed(value: float | None) -> str:

@@ -157,4 +157,4 @@ class RunFolder:
 
 
 def _comparable(recipe: Recipe) -> Recipe:
-    return recipe.changed(data={"path": None}, training={"epochs": 1})
+    return recipe.placeless().changed(training={"epochs": 1})

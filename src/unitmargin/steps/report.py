@@ -16,7 +16,7 @@ from unitmargin.runs.recipe import write_recipe
 
 PHRASES = (
     wording.calls, wording.count, wording.epochs, wording.epsilon_name, wording.fixed,
-    wording.percent, wording.seconds, wording.singular_value, wording.spread,
+    wording.percent, wording.seconds, wording.share_or_dash, wording.singular_value, wording.spread,
     gallery.amplification, gallery.difference_source, gallery.image_source,
 )  # fmt: skip
 """Numbers to words and tensors to pictures, as functions of the templates."""
@@ -40,7 +40,9 @@ def report_run(folder: RunFolder) -> str:
         "checks": wording.check_rows(summary),
         "tightness": wording.tightness(summary),
         "headline": wording.epsilon_name(HEADLINE_EPSILON),
-        "recipe": write_recipe(evidence.recipe),
+        "coverage_about": wording.COVERAGE_ABOUT,
+        "coverage_advice": wording.COVERAGE_ADVICE,
+        "recipe": write_recipe(evidence.recipe.placeless()),
         "gradient_norms": measurements.gradient_norms,
         "exhibits": measurements.exhibits if is_image(evidence.frozen.in_shape) else [],
         "figures": _figures(evidence, summary),
@@ -66,6 +68,7 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
     headline = wording.epsilon_name(HEADLINE_EPSILON)
     drawn = {
         "certified": figures.certified_curve(radius, right, table),
+        "coverage": figures.coverage_figure(summary["coverage_curve"], summary["samples"]),
         "margins": figures.margin_histogram(certificates.margin, right),
         "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
         "loss": figures.loss_curve(evidence.history),
