@@ -7,6 +7,18 @@ import torch
 from unitmargin.certificates.accuracy import EPSILONS, Coverage, coverage_beyond
 from unitmargin.runs.certificates import Certificates
 
+ABOUT = (
+    "What is left when predictions with a short radius are rejected: a test sample is accepted if "
+    "its radius is above the threshold. The accuracy is that of the accepted."
+)
+
+ADVICE = (
+    "Choose reject_below of a guard as the smallest threshold at which few enough of the accepted "
+    "are wrong. That an accepted prediction keeps its label within the threshold is proved; how "
+    "many are accepted and right is measured on these samples and no guarantee for other data: "
+    "choose on samples held out from training, and tell the accuracy on others."
+)
+
 CURVE_POINTS = 201
 """Thresholds of the curve: two points of the figure apart."""
 

@@ -3,6 +3,7 @@
 ``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
+import math
 import re
 from typing import Any
 
@@ -73,18 +74,6 @@ LOWER_BOUNDS = (
     ),
 )
 """The promises of a network without unit gradients."""
-
-COVERAGE_ABOUT = (
-    "What is left when predictions with a short radius are rejected: a test sample is accepted if "
-    "its radius is above the threshold. The accuracy is that of the accepted."
-)
-
-COVERAGE_ADVICE = (
-    "Choose reject_below of a guard as the smallest threshold at which few enough of the accepted "
-    "are wrong. That an accepted prediction keeps its label within the threshold is proved; how "
-    "many are accepted and right is measured on these samples and no guarantee for other data: "
-    "choose on samples held out from training, and tell the accuracy on others."
-)
 
 SMALLEST_FIXED = 1e-3
 """Below this, three decimals show at most one digit."""
@@ -193,6 +182,18 @@ def scientific(value: float | None) -> str:
         return f"{value:.6g}"
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa} × {power_of_ten(int(exponent))}"
+
+
+def bound(value: float) -> str:
+    """An upper bound with two digits, rounded up.
+
+    >>> bound(3.14e-12), bound(0.1201), bound(0.0)
+    ('3.2 × 10⁻¹²', '0.13', '0')
+    """
+    if value == 0.0 or not math.isfinite(value):
+        return scientific(value)
+    power = math.floor(math.log10(value)) - 1
+    return scientific(math.ceil(value / 10.0**power * (1.0 + 1e-12)) * 10.0**power)
 
 
 def markdown_cell(text: str) -> str:
