@@ -24,16 +24,24 @@ def front_matter(table: Mapping[str, Any]) -> str:
     return "\n".join(["---", *_table_lines(table), "---"])
 
 
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, Mapping) and value:
+        return _table_lines(value)
+    if isinstance(value, list) and value:
+        return _list_lines(value)
+    return [_scalar(value)]
+
+
 def _table_lines(table: Mapping[str, Any]) -> list[str]:
     lines = []
     for key, value in table.items():
         inner = _lines(value)
-        nested = isinstance(value, Mapping)
-        single = not nested and not (isinstance(value, list) and value)
-        if single:
+        if not (isinstance(value, Mapping | list) and value):
             lines.append(f"{key}: {inner[0]}")
+        elif isinstance(value, list):
+            lines += [f"{key}:", *inner]
         else:
-            lines += [f"{key}:", *(f"  {line}" if nested else line for line in inner)]
+            lines += [f"{key}:", *(f"  {line}" for line in inner)]
     return lines
 
 
@@ -43,14 +51,6 @@ def _list_lines(entries: Sequence[Any]) -> list[str]:
         first, *rest = _lines(entry)
         lines += [f"- {first}", *(f"  {line}" for line in rest)]
     return lines
-
-
-def _lines(value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        return _table_lines(value)
-    if isinstance(value, list) and value:
-        return _list_lines(value)
-    return [_scalar(value)]
 
 
 def _scalar(value: Any) -> str:

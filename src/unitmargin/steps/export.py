@@ -80,7 +80,15 @@ def _is_model(source: Path) -> bool:
 
 
 def _read(source: Path) -> Subject:
-    return Subject(load(source)) if _is_model(source) else read_subject(RunFolder(source))
+    """What is known of the network, if all files of the run are of it."""
+    if _is_model(source):
+        return Subject(load(source))
+    folder = RunFolder(source)
+    subject = read_subject(folder)
+    if folder.report_html.exists() or folder.report_json.exists():
+        folder.require(folder.report_html, f"report {source}")
+        folder.require_report()
+    return subject
 
 
 def _files(source: Path) -> dict[str, Path]:
@@ -89,9 +97,6 @@ def _files(source: Path) -> dict[str, Path]:
         return {MODEL: source}
     folder = RunFolder(source)
     model = folder.require(folder.model_file, f"freeze {source}")
-    if folder.report_html.exists() or folder.report_json.exists():
-        folder.require(folder.report_html, f"report {source}")
-        folder.require_report()
     there = {name: folder.path / name for name in OF_A_RUN}
     return {MODEL: model} | {name: file for name, file in there.items() if file.exists()}
 
