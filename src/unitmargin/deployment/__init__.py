@@ -1,3 +1,3 @@
 """The shipped network: what leaves this package, and computes the certificates that it issues."""
 
-__all__: list[str] = []
+__all__ = ["export"]
