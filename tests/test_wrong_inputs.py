@@ -162,6 +162,56 @@ DAMAGE = [
     )
 ]  # fmt: skip
 
+EXPORT = [
+    row(f"export {place} out", expected, write("file", "x"), lambda: os.mkdir("empty"))
+    for place, expected in (
+        ("none", "none/model.safetensors does not exist; run `unitmargin freeze none` first"),
+        ("empty", "empty/model.safetensors does not exist; run `unitmargin freeze empty` first"),
+        ("file", "file is damaged or truncated"),
+    )
+] + [
+    row(f"export {RUN} {out}", file.removesuffix("json"), spoil(of(file)))
+    for out, files in (
+        (
+            "out",
+            (
+                "recipe.toml", "weights.safetensors", "model.safetensors", "certificates.csv",
+                "certificates.json", "checks.json", "report.json",
+            ),
+        ),
+        ("out.onnx", ("weights.safetensors", "model.safetensors")),
+    )
+    for file in files
+    for spoil in (lambda file: write(file, ""), lambda file: write(file, GARBAGE), cut, folder)
+    if (file, spoil) != ("weights.safetensors", folder)
+] + [
+    row(f"export {RUN} out", file, gone(of(file)))
+    for file in ("certificates.csv", "certificates.json", "report.html", "report.json")
+] + [
+    row(f"export {RUN} out", expected, another(file))
+    for file, expected in (
+        ("model.safetensors", "is not of the weights in"),
+        ("certificates.csv", "rows must be numbered from 0 to 59"),
+        ("certificates.json", "certificates.csv: model_sha256 must be"),
+        ("checks.json", "checks.json: model_sha256 must be"),
+        ("report.json", "report.json: model_sha256 must be"),
+    )
+] + [
+    row(f"export {RUN} {out}", expected, write("file", "x"), *spoils)
+    for out, expected, *spoils in (
+        ("file", "out must end in .onnx or be a folder, got the file file; name another"),
+        ("file/below", "file: File exists; name a folder, or move the file away"),
+        ("file/x.onnx", "file: File exists; name a folder, or move the file away"),
+        (RUN, f"out must be absent, empty or a folder as export wrote it, got {RUN} with"),
+        (".", "out must not be the folder one works in, got .; name a folder in it"),
+        ("x.onnx", "out must be a file, got the folder x.onnx", lambda: os.mkdir("x.onnx")),
+        ("other", "other with no README.md; name another", write("other/model.onnx", "x")),
+        ("other", "a README.md that is edited", write("other/README.md", "x")),
+        ("n" * 300, "File name too long; choose a shorter name"),
+        ("loop/x", "loop: File exists; name a folder", link("loop", "loop")),
+    )
+]  # fmt: skip
+
 TABLES = [
     row(f"{verb} {RUN}", expected, spoil)
     for spoil, expected, verbs in (
@@ -429,7 +479,7 @@ NEW = [
     row(f"certify {RUN} --device gpu", "device must be one that torch can use here, got 'gpu'"),
 ]  # fmt: skip
 
-ROWS = FOLDERS + DAMAGE + TABLES + JSON + RECIPES + OPTIONS + DATA + NEW
+ROWS = FOLDERS + DAMAGE + EXPORT + TABLES + JSON + RECIPES + OPTIONS + DATA + NEW
 
 
 @pytest.mark.parametrize("wrong", ROWS, ids=[f"{row.command[:60]}" for row in ROWS])
@@ -455,6 +505,7 @@ def test_a_wrong_input_is_status_2_and_one_line_and_nothing_is_written(
     [
         ("", "demo"), ("fly", "fly"), ("train", "recipe"), ("freeze", "PATH"),
         ("train digits --speed 9", "--speed"), ("train digits --seed", "--seed"),
+        ("export run", "PATH"),
         ("train digits --epochs 1e3", "--epochs"), ("train digits --limit 1.5", "--limit"),
         ("verify run --box maybe", "--box"), ("verify run --samples x", "--samples"),
         ("predict run", "--data"), ("certify run --batch-size x", "--batch-size"),

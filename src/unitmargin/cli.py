@@ -203,6 +203,19 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
+def export(source: FolderPath, out: FolderPath) -> int:
+    """Write a frozen network as an ONNX file, or a folder with model card, ready to upload.
+
+    Args:
+        source: frozen run folder, or model file.
+        out: a file that ends in .onnx; any other name is a folder.
+    """
+    from unitmargin.steps.export import export as write_export
+
+    print(write_export(source, out))
+    return 0
+
+
 def reproduce(
     target: tyro.conf.Positional[str],
     runs: tuple[Path, ...] = (),
@@ -259,7 +272,19 @@ def demo(out: Path = Path("runs/digits")) -> int:
 
 COMMANDS = {
     function.__name__: function
-    for function in (train, freeze, certify, predict, verify, check, report, reproduce, run, demo)
+    for function in (
+        train,
+        freeze,
+        certify,
+        predict,
+        verify,
+        check,
+        report,
+        export,
+        reproduce,
+        run,
+        demo,
+    )  # fmt: skip
 }
 
 

@@ -15,6 +15,7 @@ from unitmargin.reporting.drawing import THEME
 from unitmargin.reporting.figures import (
     accuracy_curve,
     certified_curve,
+    coverage_figure,
     false_positive_bars,
     gradient_norm_histogram,
     loss_curve,
@@ -27,6 +28,8 @@ from unitmargin.training.train import EpochRecord
 HISTORY = [EpochRecord(epoch, 2.0 / epoch, 0.9, 0.8, 1e-7, 1e-3, 2.0) for epoch in range(1, 5)]
 RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
 TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
+COVERAGE = {"threshold": [0.0, 0.5, 1.0], "accepted": [3, 1, 0], "wrong": [1, 0, 0]}
+NOBODY = COVERAGE | {"accepted": [0, 0, 0], "wrong": [0, 0, 0]}
 SAMPLES = {
     "both boxes": [
         made_search([0.1, 0.3, 0.5], [0.2, 0.3, 0.0]),
@@ -52,6 +55,8 @@ DRAWINGS: dict[str, Callable[[list[Search]], str]] = {
 FIGURES: dict[str, Callable[[], str]] = {
     "certified": lambda: certified_curve(RADII, RADII < 0.5, TABLE),
     "none right": lambda: certified_curve(RADII, RADII < 0, {0.0: 0.0, 0.25: 0.0}),
+    "coverage": lambda: coverage_figure(COVERAGE, 4),
+    "nobody accepted": lambda: coverage_figure(NOBODY, 4),
     "loss": lambda: loss_curve(HISTORY),
     "loss of one epoch": lambda: loss_curve(HISTORY[:1]),
     "accuracy": lambda: accuracy_curve(HISTORY, "36/255"),
@@ -100,6 +105,11 @@ def test_theme_colours_are_left_to_the_page(name: str) -> None:
 def test_certified_curve_describes_its_marks() -> None:
     label = ElementTree.fromstring(certified_curve(RADII, RADII < 0.5, TABLE)).attrib["aria-label"]
     assert "75.0% at 0, 50.0% at 0.25" in label
+
+
+def test_coverage_is_described_at_threshold_zero() -> None:
+    label = ElementTree.fromstring(coverage_figure(COVERAGE, 4)).attrib["aria-label"]
+    assert "at 0, 3 of 4 samples are accepted and 1 of them are wrong" in label
 
 
 def test_deviations_far_below_one_have_their_own_unit() -> None:

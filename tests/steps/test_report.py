@@ -11,8 +11,9 @@ import torch
 from tables import read_rows, write_rows
 
 from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.foundation.files import file_sha256
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
@@ -131,6 +132,36 @@ def test_numbers_agree_with_history_checks_and_model(digits: RunFolder) -> None:
     )
 
 
+def test_coverage_agrees_with_the_certificates(digits: RunFolder) -> None:
+    report, rows = contents(digits), read_rows(digits.certificates_file)
+    table, curve = report["coverage"], report["coverage_curve"]
+    assert [row["threshold"] for row in table] == list(EPSILONS)
+    assert 0 < table[0]["wrong"] < table[0]["accepted"]
+    found = [(row["threshold"], row["accepted"], row["wrong"]) for row in table]
+    found += zip(curve["threshold"], curve["accepted"], curve["wrong"], strict=True)
+    for threshold, accepted, wrong in found:
+        left = [row for row in rows if float(row["radius"]) > threshold]
+        assert accepted == len(left)
+        assert wrong == sum(row["label"] != row["predicted"] for row in left)
+    page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
+    for row in table:
+        for text in (page, markdown):
+            assert f"{row['wrong']} of {row['accepted']}" in text
+            assert f"{row['coverage']:.2%}" in text
+
+
+def test_the_report_says_of_which_model_it_is_and_not_where_its_data_lie(
+    digits: RunFolder, tmp_path: Path
+) -> None:
+    folder = copied(digits, tmp_path)
+    assert contents(folder)["model_sha256"] == file_sha256(folder.model_file)
+    recipe = folder.recipe().changed(data={"path": "/home/somebody/secret"})
+    folder.recipe_file.write_text(write_recipe(recipe))
+    report_run(folder)
+    for file in (folder.report_html, folder.report_md, folder.report_json):
+        assert "somebody" not in file.read_text()
+
+
 def test_input_space_is_named(digits: RunFolder, moons: RunFolder) -> None:
     for folder, space in ((digits, "pixels in [0, 1]"), (moons, "the data's own units")):
         assert contents(folder)["input_space"] == space
@@ -218,14 +249,14 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
         for row in report["gallery"]:
             assert f"{row['radius']:.3f}" in text
     assert page.tags.count("img") == 3 * 8
-    assert page.tags.count("svg") == 8
+    assert page.tags.count("svg") == 9
     assert "All 6 checks passed" in page.text
 
 
 def test_points_of_the_plane_get_regions_and_no_images(moons: RunFolder) -> None:
     page = Page(moons.report_html.read_text())
     assert page.tags.count("img") == 0
-    assert page.tags.count("svg") == 9
+    assert page.tags.count("svg") == 10
     assert "Decision regions" in page.text
     assert any("Decision regions of 2 classes" in text for text in page.alternatives)
     assert contents(moons)["input_scale"] != 1.0

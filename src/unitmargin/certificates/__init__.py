@@ -1,3 +1,5 @@
 """Certificates: label and radius, the closest adversarial point, tightness, attacks."""
 
-__all__ = ["accuracy", "certify", "closest", "exhibits", "findings", "plane", "tightness"]
+__all__ = [
+    "accuracy", "certify", "closest", "exhibits", "findings", "plane", "slack", "tightness",
+]  # fmt: skip

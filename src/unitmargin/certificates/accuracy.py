@@ -1,7 +1,9 @@
-"""Certified accuracy, and the radii at which it is told."""
+"""Certified accuracy and coverage, and the radii at which they are told."""
+
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Mask, Values
@@ -82,6 +84,32 @@ def certified_accuracies(
     right: Mask, radius: Values, epsilons: Float[Tensor, " epsilons"]
 ) -> Float[Tensor, " epsilons"]:
     """:func:`certified_share` at many radii, by one sort."""
-    claimed = radius[right].double().sort().values
-    above = len(claimed) - torch.searchsorted(claimed, epsilons.double(), right=True)
-    return above.double() / len(right)
+    return _above(radius[right], epsilons).double() / len(right)
+
+
+class Coverage(NamedTuple):
+    """How many samples are accepted at each of some thresholds, and how many of those are wrong."""
+
+    accepted: Int64[Tensor, " thresholds"]
+    wrong: Int64[Tensor, " thresholds"]
+
+
+def coverage_beyond(
+    right: Mask, radius: Values, thresholds: Float[Tensor, " thresholds"]
+) -> Coverage:
+    """Samples with a radius strictly above each threshold: what is left when others are rejected.
+
+    A radius of 0 claims nothing and is never accepted.
+
+    Example:
+        >>> right, radius = torch.tensor([True, True, False]), torch.tensor([0.5, 0.0, 0.25])
+        >>> coverage_beyond(right, radius.double(), torch.tensor([0.0, 0.25]))
+        Coverage(accepted=tensor([2, 1]), wrong=tensor([1, 0]))
+    """
+    return Coverage(_above(radius, thresholds), _above(radius[~right], thresholds))
+
+
+def _above(radius: Values, thresholds: Float[Tensor, " n"]) -> Int64[Tensor, " n"]:
+    """How many radii are strictly above each threshold, by one sort."""
+    ordered = radius.double().sort().values
+    return len(ordered) - torch.searchsorted(ordered, thresholds.double(), right=True)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
@@ -49,6 +50,42 @@ def write_aside(path: Path) -> Iterator[Path]:
             aside.unlink(missing_ok=True)
 
 
+@contextmanager
+def write_folder_aside(path: Path) -> Iterator[Path]:
+    """A folder beside ``path`` to be filled, which takes its place when the block ends.
+
+    Guarantee: ``path`` is absent, old or whole; whoever looks at the moment when a new folder takes
+    the place of an old one may find none. If the block fails, all is as it was; what killed
+    processes left beside ``path`` is removed a day later. A link stays a link.
+
+    Raises:
+        OSError: what the system refuses; it names ``path``, not the folder beside it.
+    """
+    target = _followed(path)
+    aside, former = (target.with_name(f".{uuid4().hex}-{target.name}") for _ in range(2))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside.mkdir()
+        _remove_abandoned(target, aside.stat().st_mtime)
+        yield aside
+        try:
+            if target.exists():
+                target.rename(former)
+            aside.rename(target)
+        except BaseException:
+            with suppress(OSError):  # there was none
+                former.rename(target)
+            raise
+        rmtree(former, ignore_errors=True)
+    except OSError as error:
+        if error.errno is None or not str(error.filename).startswith(str(aside)):
+            raise
+        name = str(error.filename).replace(str(aside), str(path), 1)
+        raise OSError(error.errno, error.strerror, name) from error
+    finally:
+        rmtree(aside, ignore_errors=True)
+
+
 def _followed(path: Path) -> Path:
     """Where a path leads."""
     try:
@@ -58,7 +95,7 @@ def _followed(path: Path) -> Path:
 
 
 def _remove_abandoned(target: Path, now: float) -> None:
-    """Remove what killed processes left beside a file.
+    """Remove what killed processes left beside a file or folder.
 
     Of a process that still writes to what is removed here, the writing fails: no file is spoiled.
     """
@@ -66,7 +103,7 @@ def _remove_abandoned(target: Path, now: float) -> None:
     for file in target.parent.iterdir():
         with suppress(OSError):  # another process may have removed it
             if left.fullmatch(file.name) and file.lstat().st_mtime < now - ABANDONED:
-                file.unlink()
+                rmtree(file) if file.is_dir() else file.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

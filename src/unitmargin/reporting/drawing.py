@@ -6,6 +6,7 @@ variable of that name, so the same figure is legible on a light and on a dark pa
 
 import io
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -40,12 +41,21 @@ TEXT_SIZE = 12
 
 
 def canvas(
-    width: float = 460.0, height: float = 290.0, rows: int = 1, columns: int = 1
+    width: float = 460.0,
+    height: float = 290.0,
+    rows: int = 1,
+    columns: int = 1,
+    ratios: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure, its size in points, and its panels row by row; one column has one x axis."""
+    """An empty figure, its size in points, and its panels row by row; one column has one x axis.
+
+    ``ratios`` are the heights of the rows to one another.
+    """
     size = width / POINTS_PER_INCH, height / POINTS_PER_INCH
     figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(rows, columns, sharex=columns == 1, squeeze=False)
+    panels = figure.subplots(
+        rows, columns, sharex=columns == 1, squeeze=False, height_ratios=ratios
+    )
     axes = [panel for panel in panels.flat if isinstance(panel, Axes)]
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)

@@ -76,6 +76,40 @@ def certified_curve(
     return to_svg(figure, "certified-curve", f"Certified accuracy against the radius: {points}.")
 
 
+def coverage_figure(curve: Mapping[str, Sequence[Any]], samples: int) -> str:
+    """Share of samples that are accepted and accuracy among them, against the threshold; below,
+    how many of the accepted are wrong.
+
+    Args:
+        curve: threshold, accepted and wrong, as coverage.py counts them.
+        samples: how many there are.
+    """
+    thresholds, accepted, wrong = (
+        np.array(curve[name]) for name in ("threshold", "accepted", "wrong")
+    )
+    some = accepted > 0
+    accuracy = 1.0 - wrong[some] / accepted[some]
+    figure, (shares, counts) = canvas(height=330.0, rows=2, ratios=(2.0, 1.0))
+    shares.fill_between(thresholds, accepted / samples, color=MUTED, alpha=0.1, lw=0)
+    shares.plot(thresholds, accepted / samples, color=MUTED, lw=2, label="accepted, of all")
+    shares.plot(thresholds[some], accuracy, color=RIGHT, lw=2, label="right, of the accepted")
+    shares.set_ylim(0.0, 1.03)
+    percent_axis(shares)
+    legend(shares, loc="lower left")
+    counts.fill_between(thresholds, wrong, color=WRONG, alpha=0.15, lw=0, step="post")
+    counts.plot(thresholds, wrong, color=WRONG, lw=2, drawstyle="steps-post")
+    counts.set_xlim(0.0, float(thresholds[-1]))
+    counts.set_ylim(0.0, 1.1 * max(1.0, float(wrong.max())))
+    whole_ticks(counts.yaxis, most=4)
+    label(shares, y="share")
+    label(counts, "threshold: accepted are radii above it", "wrong")
+    text = (
+        f"Coverage against the threshold: at 0, {int(accepted[0])} of {samples} samples are "
+        f"accepted and {int(wrong[0])} of them are wrong."
+    )
+    return to_svg(figure, "coverage", text)
+
+
 def loss_curve(history: Sequence[EpochRecord]) -> str:
     """Mean training loss by epoch."""
     epochs, losses = [row.epoch for row in history], [row.loss for row in history]

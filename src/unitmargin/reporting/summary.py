@@ -7,6 +7,7 @@ from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.certificates.tightness import Search
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.reporting.coverage import coverage_curve, coverage_rows
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.findings import Findings
@@ -54,6 +55,8 @@ def summarize(evidence: Evidence) -> dict[str, Any]:
     return {
         **_identity(evidence),
         **_accuracy(evidence.certificates),
+        "coverage": coverage_rows(evidence.certificates),
+        "coverage_curve": coverage_curve(evidence.certificates),
         # Unit gradients were promised, and so measured.
         "signed_distance": "unit_gradient" not in not_run,
         "unit_gradient_error": findings.value("unit_gradient"),
@@ -85,6 +88,7 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
     pixels = is_image(frozen.in_shape) and low >= 0.0 and high <= 1.0
     return {
         "name": recipe.name,
+        "model_sha256": evidence.findings.model_sha256,
         "model": recipe.model.name,
         "dataset": recipe.data.name,
         "classes": frozen.n_classes,

@@ -3,6 +3,7 @@
 ``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
+import math
 import re
 from typing import Any
 
@@ -93,6 +94,15 @@ def percent(share: float | None) -> str:
     return NO_NUMBER if share is None else f"{share:.2%}"
 
 
+def share_or_dash(share: float | None) -> str:
+    """A percentage, or a dash where there is nobody to have a share of.
+
+    >>> share_or_dash(0.5), share_or_dash(None)
+    ('50.00%', '–')
+    """
+    return "–" if share is None else percent(share)
+
+
 def fixed(value: float | None) -> str:
     """A radius or distance with three decimals; a power of ten where they would not show it.
 
@@ -172,6 +182,18 @@ def scientific(value: float | None) -> str:
         return f"{value:.6g}"
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa} × {power_of_ten(int(exponent))}"
+
+
+def bound(value: float) -> str:
+    """An upper bound with two digits, rounded up.
+
+    >>> bound(3.14e-12), bound(0.1201), bound(0.0)
+    ('3.2 × 10⁻¹²', '0.13', '0')
+    """
+    if value == 0.0 or not math.isfinite(value):
+        return scientific(value)
+    power = math.floor(math.log10(value)) - 1
+    return scientific(math.ceil(value / 10.0**power * (1.0 + 1e-12)) * 10.0**power)
 
 
 def markdown_cell(text: str) -> str:

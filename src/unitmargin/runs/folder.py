@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset, Samples
-from unitmargin.foundation.files import file_sha256, write_text
+from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_text
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
@@ -142,6 +142,11 @@ class RunFolder:
         file = self.measurements_file
         return self._verified(file, lambda f: read_measurements(f, self._model()))
 
+    def require_report(self) -> None:
+        """Raise unless report.json is of the model."""
+        command, model = f"report {self.path}", self._model()
+        self._read(self.report_json, command, lambda file: _require_report(file, model))
+
     def _model(self) -> Path:
         return self.require(self.model_file, f"freeze {self.path}")
 
@@ -156,5 +161,11 @@ class RunFolder:
             raise RunError(f"{file}: {error}; run `unitmargin {command}` again") from None
 
 
+def _require_report(file: Path, model: Path) -> None:
+    content = read_json(file)
+    stated = content.get("model_sha256") if isinstance(content, dict) else None
+    require_hash("model_sha256", str(stated), model)
+
+
 def _comparable(recipe: Recipe) -> Recipe:
-    return recipe.changed(data={"path": None}, training={"epochs": 1})
+    return recipe.placeless().changed(training={"epochs": 1})

@@ -144,6 +144,10 @@ class Recipe(Options):
             **_said(verify_samples=samples),
         )
 
+    def placeless(self) -> "Recipe":
+        """The recipe without the place of its data: what it says on another machine."""
+        return self.changed(data={"path": None})
+
 
 def _said(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}

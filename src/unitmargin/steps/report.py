@@ -2,24 +2,17 @@
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import write_json, write_text
-from unitmargin.reporting import figures, gallery, wording
+from unitmargin.reporting import coverage, figures, wording
+from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import write_recipe
-
-PHRASES = (
-    wording.calls, wording.count, wording.epochs, wording.epsilon_name, wording.fixed,
-    wording.percent, wording.seconds, wording.singular_value, wording.spread,
-    gallery.amplification, gallery.difference_source, gallery.image_source,
-)  # fmt: skip
-"""Numbers to words and tensors to pictures, as functions of the templates."""
 
 
 def report_run(folder: RunFolder) -> str:
@@ -40,14 +33,14 @@ def report_run(folder: RunFolder) -> str:
         "checks": wording.check_rows(summary),
         "tightness": wording.tightness(summary),
         "headline": wording.epsilon_name(HEADLINE_EPSILON),
-        "recipe": write_recipe(evidence.recipe),
+        "coverage_about": coverage.ABOUT,
+        "coverage_advice": coverage.ADVICE,
+        "recipe": write_recipe(evidence.recipe.placeless()),
         "gradient_norms": measurements.gradient_norms,
         "exhibits": measurements.exhibits if is_image(evidence.frozen.in_shape) else [],
         "figures": _figures(evidence, summary),
     }
-    templates = _templates()
-    html = templates.get_template("report.html.jinja").render(content)
-    markdown = templates.get_template("report.md.jinja").render(content)
+    html, markdown = (render(f"report.{kind}.jinja", content) for kind in ("html", "md"))
     with folder.hold():
         write_json(folder.report_json, summary)
         write_text(folder.report_md, markdown)
@@ -66,6 +59,7 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
     headline = wording.epsilon_name(HEADLINE_EPSILON)
     drawn = {
         "certified": figures.certified_curve(radius, right, table),
+        "coverage": figures.coverage_figure(summary["coverage_curve"], summary["samples"]),
         "margins": figures.margin_histogram(certificates.margin, right),
         "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
         "loss": figures.loss_curve(evidence.history),
@@ -79,16 +73,3 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
         exhibits = measurements.exhibits
         drawn["plane"] = decision_regions(measurements.plane, evidence.frozen.classes, exhibits)
     return {name: Markup(figure) for name, figure in drawn.items()}
-
-
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("unitmargin.reporting"),
-        autoescape=select_autoescape(enabled_extensions=("html.jinja",)),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.globals.update({phrase.__name__: phrase for phrase in PHRASES})
-    environment.filters["cell"] = wording.markdown_cell
-    environment.filters["raised"] = wording.raise_powers
-    return environment

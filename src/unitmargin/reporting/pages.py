@@ -1,0 +1,31 @@
+"""Pages: the templates of this room, filled with content, numbers in its words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from unitmargin.reporting import gallery, wording
+from unitmargin.reporting.markdown import plain_text
+
+PHRASES = (
+    wording.calls, wording.count, wording.epochs, wording.epsilon_name, wording.fixed,
+    wording.percent, wording.seconds, wording.share_or_dash, wording.singular_value, wording.spread,
+    gallery.amplification, gallery.difference_source, gallery.image_source,
+)  # fmt: skip
+"""Numbers to words and tensors to pictures, as functions of the templates."""
+
+
+def render(template: str, content: Mapping[str, Any]) -> str:
+    """The text of a template; of a page in HTML, all that is filled in is escaped."""
+    environment = Environment(
+        loader=PackageLoader("unitmargin.reporting"),
+        autoescape=select_autoescape(enabled_extensions=("html.jinja",)),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update({phrase.__name__: phrase for phrase in PHRASES})
+    environment.filters["cell"] = wording.markdown_cell
+    environment.filters["plain"] = plain_text
+    environment.filters["raised"] = wording.raise_powers
+    return environment.get_template(template).render(content)

@@ -1,0 +1,33 @@
+"""The largest slack: above that of every input of the domain, and reached at its far corner."""
+
+import pytest
+import torch
+
+from unitmargin import DenseUGNN, certify, freeze
+from unitmargin.certificates.slack import largest_slack
+from unitmargin.layers.normalize import Normalize
+
+
+@pytest.mark.parametrize("profile", ["float64", "float32"])
+@pytest.mark.parametrize("domain", [(0.0, 1.0), (-3.0, 0.1), (5.0, 5.0 + 1e-6)])
+def test_no_input_of_the_domain_has_a_larger_slack(
+    domain: tuple[float, float], profile: str
+) -> None:
+    torch.manual_seed(0)
+    normalize = Normalize(torch.tensor([0.3]), torch.tensor([0.5]))
+    model = DenseUGNN(in_shape=(1, 4, 4), n_classes=3, hidden=(8,), normalize=normalize)
+    frozen = freeze(model, domain=domain, profile=profile)
+    bound = largest_slack(frozen)
+    assert bound is not None
+    low, high = domain
+    ends = torch.randint(0, 2, (200, 1, 4, 4)).float()
+    inner = torch.rand(200, 1, 4, 4)
+    corners = torch.stack([torch.zeros(1, 4, 4), torch.ones(1, 4, 4)])
+    x = low + (high - low) * torch.cat([ends, inner, corners])
+    slack = certify(frozen, x.clamp(torch.tensor(low), torch.tensor(high))).slack
+    assert float(slack.max()) <= bound
+    assert bound <= 2.0 * float(slack.max())
+
+
+def test_without_a_domain_there_is_none() -> None:
+    assert largest_slack(freeze(DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2,)))) is None
