@@ -8,6 +8,8 @@ from .data import load_dataset as load_dataset
 from .frozen import FrozenNetwork as FrozenNetwork
 from .frozen import load as load
 from .frozen import save as save
+from .guard import Answer as Answer
+from .guard import Guard as Guard
 from .models import UGNN as UGNN
 from .models import DenseUGNN as DenseUGNN
 from .models import MixingUGNN as MixingUGNN
