@@ -1,57 +1,96 @@
-"""Exported files by hand: linear networks whose claims are known, as ONNX graphs."""
+"""ONNX files with a closed form: linear classifiers, as `unitmargin export` would write them."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from unitmargin.foundation.files import file_sha256
-from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard.onnx_model import FORMAT
 
-CAUTION = 0.999
-"""Share of margin / largest constant that is claimed: less than can be proved."""
+BEYOND = 1e30
+"""Magnitude of logits beyond which the file makes no claim: its label is -1."""
+
+NODES = (
+    "flat = Reshape(x, row)", "wide = Cast(flat, to=DOUBLE)", "products = MatMul(wide, weight)",
+    "logits = Add(products, bias)", "top, order = TopK(logits, two, axis=1)",
+    "best, second = Split(top, axis=1, num_outputs=2)",
+    "first_class, second_class = Split(order, axis=1, num_outputs=2)",
+    "differences = Sub(best, second)", "absolute = Abs(best)", "clear = Less(absolute, beyond)",
+    "labels = Where(clear, first_class, none)", "others = Where(clear, second_class, none)",
+    "margins = Where(clear, differences, zero)", "label = Squeeze(labels, one)",
+    "runner_up = Squeeze(others, one)", "margin = Squeeze(margins, one)",
+    "radius = Identity(margin)",
+)  # fmt: skip
+"""The graph, a line a node: rows at mutual distance 1, so the margin is the distance."""
 
 
-def write_linear(file: Path, frozen: FrozenNetwork, model: Path) -> None:
-    """A network that is a head alone, as a file that was exported from the model file."""
-    weight, bias = (t.double().numpy() for t in (frozen.head.weight, frozen.head.bias))
-    scale = CAUTION / float(frozen.pair_constants().max())
-    constants = {"w": weight.T, "b": bias, "k": np.array([2]), "scale": np.array(scale)}
-    constants |= {"first": np.array(0), "second": np.array(1)}
-    nodes = [
-        helper.make_node("Cast", ["x"], ["wide"], to=TensorProto.DOUBLE),
-        helper.make_node("MatMul", ["wide", "w"], ["products"]),
-        helper.make_node("Add", ["products", "b"], ["logits"]),
-        helper.make_node("TopK", ["logits", "k"], ["values", "places"], axis=1),
-        helper.make_node("Gather", ["places", "first"], ["label"], axis=1),
-        helper.make_node("Gather", ["places", "second"], ["runner_up"], axis=1),
-        helper.make_node("Gather", ["values", "first"], ["top"], axis=1),
-        helper.make_node("Gather", ["values", "second"], ["next"], axis=1),
-        helper.make_node("Sub", ["top", "next"], ["margin"]),
-        helper.make_node("Mul", ["margin", "scale"], ["radius"]),
-    ]
-    kinds = {
-        "label": TensorProto.INT64, "runner_up": TensorProto.INT64,
-        "margin": TensorProto.DOUBLE, "radius": TensorProto.DOUBLE,
+def write_linear(
+    path: Path,
+    weight: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    in_shape: tuple[int, ...],
+    domain: tuple[float, float] | None = (0.0, 1.0),
+    **stated: str,
+) -> Path:
+    """A classifier ``x W + b`` whose columns have mutual distance 1, so that its radius is exact
+    up to rounding; ``stated`` replaces entries of the metadata."""
+    constants = {
+        "weight": weight, "bias": bias, "beyond": np.array(BEYOND), "zero": np.array(0.0),
+        "row": np.array([-1, weight.shape[0]]), "two": np.array([2]), "one": np.array([1]),
+        "none": np.array(-1),
+    }  # fmt: skip
+    outputs = {
+        "label": TensorProto.INT64, "runner_up": TensorProto.INT64, "margin": TensorProto.DOUBLE,
+        "radius": TensorProto.DOUBLE,
     }  # fmt: skip
     graph = helper.make_graph(
-        nodes,
+        [_node(line) for line in NODES],
         "linear",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *frozen.in_shape])],
-        [helper.make_tensor_value_info(name, kind, ["batch"]) for name, kind in kinds.items()],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *in_shape])],
+        [
+            *(
+                helper.make_tensor_value_info(name, kind, ["batch"])
+                for name, kind in outputs.items()
+            ),
+            helper.make_tensor_value_info("logits", TensorProto.DOUBLE, ["batch", weight.shape[1]]),
+        ],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    stated = {
-        "format": FORMAT,
-        "classes": json.dumps(frozen.classes),
-        "in_shape": json.dumps(frozen.in_shape),
-        "domain": json.dumps(frozen.domain),
-        "profile": frozen.profile,
-        "model_sha256": file_sha256(model),
-    }
-    helper.set_model_props(made, stated)
-    onnx.save(made, file)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    metadata = {
+        "format": FORMAT, "classes": json.dumps([f"class {k}" for k in range(weight.shape[1])]),
+        "in_shape": json.dumps(list(in_shape)), "domain": json.dumps(domain), "profile": "float64",
+        "units": "inputs", "model_sha256": "0" * 64,
+    }  # fmt: skip
+    helper.set_model_props(model, metadata | stated)
+    onnx.checker.check_model(model, full_check=True)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def write_half_planes(path: Path, domain: tuple[float, float] | None = (0.0, 1.0)) -> Path:
+    """Two classes of the plane, divided by the line where the entries sum to 1: class 1 above."""
+    normal = np.array([[0.0, np.sqrt(0.5)], [0.0, np.sqrt(0.5)]])
+    return write_linear(path, normal, np.array([0.0, -np.sqrt(0.5)]), (2,), domain)
+
+
+def write_corners(path: Path, in_shape: tuple[int, ...], n_classes: int = 10) -> Path:
+    """A class for each of the first entries: the largest one wins, and the distance is the
+    difference of the two largest over the root of 2."""
+    weight = np.zeros((int(np.prod(in_shape)), n_classes))
+    np.fill_diagonal(weight, np.sqrt(0.5))
+    return write_linear(path, weight, np.zeros(n_classes), in_shape)
+
+
+def _node(line: str) -> onnx.NodeProto:
+    """``a, b = Op(c, d, axis=1)``."""
+    outputs, call = line.split(" = ", 1)
+    operation, arguments = call.rstrip(")").split("(")
+    given = arguments.split(", ")
+    options = dict(argument.split("=") for argument in given if "=" in argument)
+    values = {k: TensorProto.DOUBLE if v == "DOUBLE" else int(v) for k, v in options.items()}
+    inputs = [argument for argument in given if "=" not in argument]
+    return helper.make_node(operation, inputs, outputs.split(", "), **values)

@@ -10,6 +10,8 @@ from .deployment import export_onnx as export_onnx
 from .frozen import FrozenNetwork as FrozenNetwork
 from .frozen import load as load
 from .frozen import save as save
+from .guard import Answer as Answer
+from .guard import Guard as Guard
 from .models import UGNN as UGNN
 from .models import DenseUGNN as DenseUGNN
 from .models import MixingUGNN as MixingUGNN

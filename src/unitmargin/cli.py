@@ -270,22 +270,11 @@ def demo(out: Path = Path("runs/digits")) -> int:
     return run(Chosen(Path("digits"), out))
 
 
-COMMANDS = {
-    function.__name__: function
-    for function in (
-        train,
-        freeze,
-        certify,
-        predict,
-        verify,
-        check,
-        report,
-        export,
-        reproduce,
-        run,
-        demo,
-    )  # fmt: skip
-}
+VERBS = (
+    train, freeze, certify, predict, verify, check, report, export, reproduce, run, demo,
+)  # fmt: skip
+
+COMMANDS = {function.__name__: function for function in VERBS}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 from claims import EXAMPLES
-from onnx_files import write_linear
 
 from unitmargin.certificates.certify import certify
 from unitmargin.data import InputBatch
+from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork, save
 from unitmargin.guard import Claims
@@ -59,7 +59,7 @@ def test_an_exported_file_states_the_model_file(
     frozen: FrozenNetwork, model: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "model.onnx"
-    write_linear(file, frozen, model)
+    export_onnx(frozen, file)
     exported, stored = open_certifier(file), open_certifier(model)
     assert isinstance(exported, Certifier)
     for name in ("classes", "in_shape", "domain", "profile", "model_sha256"):

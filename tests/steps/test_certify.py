@@ -10,13 +10,13 @@ import torch
 from claims import EXAMPLES
 from data.tiny import png, tar_bytes, write_folder
 from exact import affine
-from onnx_files import write_linear
 from safetensors.torch import load_file
 from tables import read_rows
 
 from unitmargin.certificates.certify import certify
 from unitmargin.cli import Evaluation, main
 from unitmargin.data import Samples
+from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
 from unitmargin.runs.certifier import CERTIFY_BATCH
@@ -234,7 +234,7 @@ def test_what_an_exported_file_issues_is_confirmed_for_the_model_file(tmp_path: 
     frozen = EXAMPLES["head alone"]().network
     model, exported, data = (tmp_path / name for name in ("m.safetensors", "m.onnx", "new.npy"))
     save(frozen, model)
-    write_linear(exported, frozen, model)
+    export_onnx(frozen, exported)
     np.save(data, np.random.default_rng(0).random((9, 5)))
     certify_model(exported, data, True, tmp_path / "out", batch_size=4)
     assert json.loads((tmp_path / "out/certificates.json").read_text())["model_sha256"] == (

@@ -4,6 +4,8 @@ It imports NumPy and the standard library, onnxruntime where an exported file is
 where a model file is.
 """
 
+from unitmargin.guard.answer import OUTCOMES, Answer
+from unitmargin.guard.guard import Guard
 from unitmargin.guard.onnx_model import Claims, OnnxModel
 
-__all__ = ["Claims", "OnnxModel", "onnx_model"]
+__all__ = ["OUTCOMES", "Answer", "Claims", "Guard", "OnnxModel", "onnx_model"]

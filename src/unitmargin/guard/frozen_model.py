@@ -1,0 +1,59 @@
+"""A model file, evaluated by torch: the one file of the room that imports it."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unitmargin.certificates.certify import sound_certificate
+from unitmargin.foundation.files import file_sha256
+from unitmargin.frozen import load
+from unitmargin.frozen.profiles import find_profile, require_environment
+from unitmargin.guard.onnx_model import Claims
+
+
+class FrozenModel:
+    """The network of a model file, as :class:`OnnxModel` is that of an exported one.
+
+    Sealed, it keeps the network as the profile evaluates it, with its bounds, and nothing to
+    compare it with; else it compares all weights at every evaluation. The environment is asked at
+    every evaluation in both cases.
+
+    Args:
+        path: the file.
+        profile: whose certificates are issued; default: that of the file.
+        sealed: whether weights are compared once, when the file is opened.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ModelFileError: a damaged one; see :func:`unitmargin.load`.
+        ValueError: an unknown profile, or weights that it cannot hold.
+        ProfileError: here and at every evaluation, an environment that breaks its arithmetic.
+    """
+
+    def __init__(self, path: Path, profile: str | None = None, sealed: bool = True) -> None:
+        frozen = load(path)
+        chosen = find_profile(frozen.profile if profile is None else profile)
+        self.classes = frozen.classes
+        self.in_shape = frozen.in_shape
+        self.domain = frozen.domain
+        self.profile = chosen.name
+        self.model_sha256 = file_sha256(path)
+        self._profile = chosen
+        self._device = frozen.network.device
+        self._proof = frozen.proof(chosen)
+        self._compared = None if sealed else frozen
+
+    def certify(self, x: NDArray[np.float32]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)``; a label of -1 where there is none."""
+        if self._compared is None:
+            require_environment(self._profile, self._device)
+            proof = self._proof
+        else:
+            proof = self._compared.proof(self._profile)
+        given = torch.from_numpy(x if x.flags.writeable else x.copy())
+        with torch.no_grad():
+            found = sound_certificate(proof.evaluate(given), proof.bounds, proof.input_norms(given))
+        tensors = found.label, found.runner_up, found.margin, found.radius
+        return Claims(*(tensor.numpy() for tensor in tensors))

@@ -1,0 +1,242 @@
+"""A guard: every input gets a label with a radius above a threshold, or a reason for none."""
+
+import math
+import os
+from collections import Counter
+from functools import partial
+from numbers import Real
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unitmargin.foundation.files import require_path
+from unitmargin.guard.answer import (
+    BELOW_THRESHOLD,
+    CERTIFIED,
+    NO_CLAIM,
+    NOT_FINITE,
+    OUTCOMES,
+    OUTSIDE_DOMAIN,
+    Answer,
+    too_small,
+)
+from unitmargin.guard.inputs import FLOATS, Inputs, judged, require_array
+from unitmargin.guard.onnx_model import Claims
+from unitmargin.guard.opening import open_model
+
+CHUNK = 2**20
+"""Numbers that are evaluated at once, 340 images of CIFAR-10: memory does not follow the batch."""
+
+SMALLEST = 2.0**-1022
+"""Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed."""
+
+
+NOTHING = Answer(None, None, 0.0, "not finite in float32", NOT_FINITE, None, None, 0.0)
+"""The answer to NaN, infinity, and numbers beyond float32."""
+
+NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
+"""Outcomes whose radii are of no input in the network's units."""
+
+
+class Guard:
+    r"""Answers an input with its class where no change of norm at most ``reject_below`` alters it.
+
+    Called with one input of shape ``in_shape`` it gives an :class:`Answer`, with a batch
+    ``(n, *in_shape)`` a list of n answers. Inputs are NumPy arrays or what gives itself as one
+    (``__array__``, as tensors on the CPU do), of float32, float64 or float16.
+
+    Guarantee: an answer has a label if and only if the input is finite and in the domain of the
+    network, and its radius is *above* ``reject_below``. A certificate holds for changes of norm
+    below its radius, so then no change of norm at most ``reject_below`` makes the network predict
+    another class, whoever evaluates it (docs/soundness.md). Networks take float32: a float64 input
+    x is rounded, and :math:`\|x - fl(x)\|`, bounded from above, is taken off its radius, which so
+    holds around x itself; the margin is that of the rounded input.
+
+    The value of an input never raises: NaN, infinity and numbers outside of the domain are
+    rejections with a reason. Another shape, type or kind always raises.
+
+    Thread-safe. It answers in the process that opened it alone: threads of the evaluation do not
+    outlive a fork, so a fork is refused, and so is pickling.
+
+    Sealed (the default), it compares weights with the hash in the file when it opens it, and never
+    again. It then assumes that nobody writes to the memory in which the network lies. The guard
+    reads that network from the file and shares it with nobody, so only a fault of the machine, or
+    code that reaches into ``guard.model``, could. ``sealed=False`` compares all weights at every
+    call; only those of a model file can be compared.
+
+    Attributes:
+        reject_below: the threshold.
+        model: the network: its ``classes``, ``in_shape``, ``domain``, ``profile``,
+            ``model_sha256``.
+
+    Args:
+        path: an exported network (``.onnx``, which needs NumPy and onnxruntime alone), or a model
+            file (``.safetensors``, which needs torch).
+        reject_below: radius that an answer has to exceed, in units of the inputs.
+        profile: whose certificates are issued; default: that of the file. An exported network has
+            only its own.
+        sealed: whether weights are compared once, when the file is opened.
+        threads: of one evaluation by onnxruntime; default: its own choice.
+
+    Raises:
+        TypeError: an argument of another kind; when called, what is no array of real numbers.
+        ValueError: a negative or infinite threshold, a file of another kind or a damaged one, an
+            option that the file does not have; when called, integers or another shape.
+        FileNotFoundError: no such file.
+        ImportError: onnxruntime is not installed.
+        RuntimeError: when called, a fork of the process; ``ProfileError``, an environment that
+            breaks the profile's arithmetic.
+
+    Cost: one evaluation, and a small part of a millisecond.
+    Source: the paper, section 4.3, observation on certifiable robustness.
+
+    Example:
+        >>> guard = Guard("model.onnx", reject_below=36 / 255)  # doctest: +SKIP
+        >>> guard(x).label  # doctest: +SKIP
+        3
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        reject_below: float = 0.0,
+        *,
+        profile: str | None = None,
+        sealed: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        self.reject_below = _require_threshold(reject_below)
+        file = require_path("path", path)
+        self.model = open_model(file, profile, sealed, threads)
+        self._name = file.stem
+        self._domains = _domains(self.model.domain)
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._counts = dict.fromkeys(OUTCOMES, 0)
+        self._observe: Any = None
+
+    def __call__(self, x: object) -> Answer | list[Answer]:
+        started = perf_counter()
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "a guard must answer in the process that opened it, got a call in a fork; open it "
+                "after the fork"
+            )
+        shape = self.model.in_shape
+        array = require_array(x, shape)
+        single = array.ndim == len(shape)
+        batch = array[None] if single else array
+        length = max(1, CHUNK // math.prod(shape))
+        answers: list[Answer] = []
+        for first in range(0, len(batch), length):
+            answers += self._answers(batch[first : first + length])
+        self._count(answers, started)
+        return answers[0] if single else answers
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Answers so far by outcome, all of ``OUTCOMES``: a copy, taken between two calls."""
+        with self._lock:
+            return dict(self._counts)
+
+    def export_metrics(self, registry: Any = None, name: str | None = None) -> None:
+        """Have prometheus-client count the answers from here on, besides ``counters``.
+
+        Metrics are ``unitmargin_guard_answers_total`` by outcome, ``unitmargin_guard_radius`` of
+        finite inputs in the domain, and ``unitmargin_guard_seconds`` of a call, all with the label
+        ``guard``.
+
+        Args:
+            registry: where they are registered; default: prometheus-client's own.
+            name: value of the label; default: the name of the file without its suffix.
+
+        Raises:
+            ImportError: prometheus-client is not installed.
+            TypeError: no registry, or a name that is no str.
+        """
+        from unitmargin.guard.metrics import metrics_of
+
+        label = self._name if name is None else name
+        if not isinstance(label, str):
+            raise TypeError(f"name must be a str, got {type(name).__name__}; name the guard")
+        self._observe = partial(metrics_of(registry).observe, label)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a guard must be opened where it answers, got one to be pickled or copied; pass the "
+            "path of its file"
+        )
+
+    def _answers(self, batch: NDArray[Any]) -> list[Answer]:
+        """Answers of a batch, which is evaluated at once."""
+        inputs = judged(batch)
+        claims = self.model.certify(inputs.x)
+        low, high = self._domains[batch.dtype.type]
+        outside = (inputs.lowest < low) | (inputs.highest > high)
+        radii = _lowered(claims, inputs.moved)
+        columns = inputs.finite, outside, claims.label, claims.runner_up, claims.margin, radii
+        answers = []
+        for row, entries in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            finite, out, predicted, runner_up, margin, radius = entries
+            if not finite:
+                answers.append(NOTHING)
+                continue
+            outcome, reason = self._verdict(radius)
+            if out:
+                outcome, reason = OUTSIDE_DOMAIN, self._outside(inputs, row)
+            label = predicted if outcome == CERTIFIED else None
+            name = None if label is None else self.model.classes[label]
+            found = predicted if predicted >= 0 else None
+            second = runner_up if runner_up >= 0 else None
+            answers.append(Answer(label, name, radius, reason, outcome, found, second, margin))
+        return answers
+
+    def _verdict(self, radius: float) -> tuple[str, str]:
+        """Outcome and reason for a finite input in the domain."""
+        if radius == 0.0:
+            return NO_CLAIM, "no claim"
+        if radius <= self.reject_below:
+            return BELOW_THRESHOLD, too_small(radius, self.reject_below)
+        return CERTIFIED, CERTIFIED
+
+    def _outside(self, inputs: Inputs, row: int) -> str:
+        low, high = self.model.domain or (-math.inf, math.inf)
+        found = f"entries from {inputs.lowest[row]!s} to {inputs.highest[row]!s}"
+        return f"outside the domain [{low:.17g}, {high:.17g}]: {found}"
+
+    def _count(self, answers: list[Answer], started: float) -> None:
+        counts = Counter(answer.outcome for answer in answers)
+        with self._lock:
+            for outcome, count in counts.items():
+                self._counts[outcome] += count
+        if self._observe is not None:
+            radii = [answer.radius for answer in answers if answer.outcome not in NO_RADIUS]
+            self._observe(counts, radii, perf_counter() - started)
+
+
+def _lowered(claims: Claims, moved: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Radii around the given inputs, rounded down; 0 where nothing is claimed."""
+    around = np.nextafter(claims.radius - moved, -np.inf)
+    radii = np.where(moved > 0.0, around, claims.radius)
+    return np.where((radii >= SMALLEST) & (claims.label >= 0), radii, 0.0)
+
+
+def _domains(domain: tuple[float, float] | None) -> dict[type[Any], NDArray[Any]]:
+    """The domain in each type of inputs: whoever rounds inputs of the domain to it stays inside."""
+    ends = np.array(domain or (-np.inf, np.inf))
+    with np.errstate(over="ignore"):
+        return {kind: ends.astype(kind) for kind in FLOATS}
+
+
+def _require_threshold(value: Any) -> float:
+    step = "give a radius in the units of the inputs"
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number:
+        raise TypeError(f"reject_below must be a number, got {type(value).__name__}; {step}")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"reject_below must be finite and >= 0, got {value}; {step}")
+    return float(value)

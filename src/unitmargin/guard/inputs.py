@@ -1,0 +1,112 @@
+"""What a guard is asked: arrays of the network's shape, judged entry by entry, in float32."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLOATS = (np.float32, np.float64, np.float16)
+"""Types of inputs: the last is exact in float32, of float64 the rounding is measured."""
+
+UP = 1.0 + 2.0**-40
+"""Factor that covers the rounding of a root and of two products."""
+
+
+class Inputs(NamedTuple):
+    """A batch as the network takes it, and what is known of each input.
+
+    Attributes:
+        x: float32, contiguous; zeros where ``finite`` is false.
+        lowest: smallest entry of each input, in the type that was given; NaN where an entry is.
+        highest: largest entry.
+        finite: whether all entries are finite in float32.
+        moved: upper bound of the distance of ``x`` from the given input.
+    """
+
+    x: NDArray[np.float32]
+    lowest: NDArray[Any]
+    highest: NDArray[Any]
+    finite: NDArray[np.bool_]
+    moved: NDArray[np.float64]
+
+
+def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of floating point numbers, of the shape of one input or of a batch.
+
+    No number is looked at, and none is copied that the array's owner does not copy.
+
+    Raises:
+        TypeError: no array and nothing that gives itself as one, or one of other things than real
+            numbers of 64 bits at most.
+        ValueError: another shape, integers, or masked entries.
+    """
+    if isinstance(x, type) or not hasattr(x, "__array__"):
+        raise TypeError(
+            f"x must be a NumPy array or a tensor, got {type(x).__name__}; make an array of it by "
+            "numpy.asarray"
+        )
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(
+            f"x must hold no masked entries, got {int(x.mask.sum())}; fill them with "
+            "filled(value), or drop their rows"
+        )
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"x must be readable as a NumPy array, got {type(x).__name__}, which says "
+            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().numpy()"
+        ) from None
+    _require_floats(array)
+    if in_shape not in (array.shape, array.shape[1:]):
+        sizes = ", ".join(map(str, in_shape))
+        raise ValueError(
+            f"x must have shape ({sizes}{',' * (len(in_shape) == 1)}) or (batch, {sizes}), got "
+            f"{array.shape}; reshape it"
+        )
+    return array
+
+
+def _require_floats(array: NDArray[Any]) -> None:
+    dtype = array.dtype
+    if dtype.type in FLOATS:
+        return
+    if dtype.kind in "biu":
+        raise ValueError(
+            f"x must hold floating point numbers, got {dtype}; scale it to the units the network "
+            "was trained in, bytes by x.astype(numpy.float32) / 255"
+        )
+    if dtype.kind == "f":
+        raise TypeError(
+            f"x must hold numbers of 64 bits at most, got {dtype}; round them with "
+            "astype(numpy.float64)"
+        )
+    raise TypeError(
+        f"x must hold real numbers, got {str(dtype)[:40]}; convert it with astype(numpy.float32)"
+    )
+
+
+def judged(batch: NDArray[Any]) -> Inputs:
+    r"""The batch in float32, and what rounding it moved.
+
+    Each entry of :math:`x - fl(x)` is a float64 number, so the differences are exact, and
+    :math:`\|x - fl(x)\| \le \sqrt n \max_i |x_i - fl(x_i)|`, which is rounded up.
+
+    Memory: a few times that of the batch.
+    """
+    size = math.prod(batch.shape[1:])
+    with np.errstate(all="ignore"):
+        rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
+        lowest, highest = rows.min(1), rows.max(1)
+        extremes = np.stack([lowest, highest]).astype(np.float32)
+        finite: NDArray[np.bool_] = np.isfinite(extremes[0]) & np.isfinite(extremes[1])
+        if not finite.all():
+            rows = np.where(finite[:, None], rows, rows.dtype.type(0))
+        x = rows.astype(np.float32, copy=False)
+        moved = np.zeros(len(rows))
+        if rows.dtype == np.float64:
+            largest = np.abs(rows - x).max(1)
+            bounds = np.nextafter(largest * math.sqrt(size) * UP, np.inf)
+            moved = np.where(largest > 0.0, bounds, moved)
+    return Inputs(x.reshape(batch.shape), lowest, highest, finite, moved)
