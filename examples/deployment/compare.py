@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,8 +28,8 @@ import unitmargin as um
 SAMPLES = 100
 
 TOLERANCE = 1e-9
-"""Largest difference of two radii, which are of the order of 1: exported bounds are rounded by parts
-of 2^-40 of a radius, which is 1e-12, and float32 in place of float64 would cost more than 1e-8."""
+"""Largest difference of two radii, which are of the order of 1: the bounds in an exported file are
+rounded by parts of 2^-40, so radii differ by 1e-12."""
 
 
 def write_inputs(x: Tensor, file: Path) -> None:
@@ -41,12 +42,17 @@ def answers(program: str, model: Path, inputs: Path) -> list[dict[str, Any]]:
     try:
         command = [*shlex.split(program), str(model), str(inputs)]
         done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return [_answer(line) for line in done.stdout.splitlines()]
     except subprocess.CalledProcessError as error:
         reason = f"exit status {error.returncode}, {error.stderr.strip()}"
-    except (OSError, ValueError) as error:
-        reason = str(error)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = f"{type(error).__name__}: {error}"
     raise ChildProcessError(f"{program}: must print one line of JSON an input, got {reason}")
+
+
+def _answer(line: str) -> dict[str, Any]:
+    answer = json.loads(line)
+    return {**answer, "label": answer["label"], "radius": float(answer["radius"])}
 
 
 def compare(found: Sequence[dict[str, Any]], true: um.Certificate) -> tuple[int, float]:
@@ -57,12 +63,12 @@ def compare(found: Sequence[dict[str, Any]], true: um.Certificate) -> tuple[int,
     """
     labels, radii = true.label.tolist(), true.radius.tolist()
     others = abs(len(found) - len(labels))
-    largest = 0.0
+    differences = [0.0]
     for answer, label, radius in zip(found, labels, radii, strict=False):
         allowed = (label,) if radius > TOLERANCE else (label, None)
         others += answer["label"] not in allowed
-        largest = max(largest, abs(answer["radius"] - radius))
-    return others, largest
+        differences.append(abs(answer["radius"] - radius))
+    return others, float(np.max(differences))  # NaN if one is
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
