@@ -28,8 +28,8 @@ DEPLOYMENT = Path(__file__).parents[1] / "examples/deployment"
 CLASSES = ('"a"\\', "b, ü]", "\x01c", "")
 """Names that JSON writes with escapes, and one of no letter."""
 
-DOMAIN = (-0.1, 0.7)
-"""Both ends are rounded to float32 outwards or inwards: the inputs decide by the rounded ones."""
+DOMAIN = (-0.1, 0.6)
+"""The float32 numbers next to both ends lie outside: inputs of the domain are rounded to them."""
 
 
 def _script() -> Any:
