@@ -17,6 +17,7 @@ CONTRACT = [
     "UGNN",
     "audit",
     "build_model",
+    "build_optimizer",
     "build_optimizers",
     "certified_accuracy",
     "certify",

@@ -19,5 +19,6 @@ from .models import build_model as build_model
 from .models.freezing import freeze as freeze
 from .solvers import MapResult as MapResult
 from .solvers import minimal_perturbation as minimal_perturbation
+from .training.optimizers import build_optimizer as build_optimizer
 from .training.optimizers import build_optimizers as build_optimizers
 from .training.train import train as train

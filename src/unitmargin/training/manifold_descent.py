@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.training.precision import product_type
 
 QUINTICS = (
@@ -67,15 +68,17 @@ class ManifoldDescent(torch.optim.Optimizer):
         momentum: float = 0.9,
         interval: int = 1,
     ) -> None:
-        if interval < 1:
-            raise ValueError(f"interval must be at least 1, got {interval}; use 1, or 8")
+        interval = require_whole("interval", interval, 1, "use 1, or 8")
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "paired": False})
         self.interval = interval
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step; the value of the closure, which is called once before."""
+        loss = None
         if closure is not None:
-            raise ValueError("closure is not supported by ManifoldDescent; call backward first")
+            with torch.enable_grad():
+                loss = closure()
         due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
         for when, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
             if parameter.grad is None:
@@ -91,6 +94,10 @@ class ManifoldDescent(torch.optim.Optimizer):
             state["step"] += 1
         for move, stacks in due.items():
             move.make(stacks)
+        return loss
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"interval": self.interval}
 
     def products(self) -> float:
         """Multiplications of one step, on average."""

@@ -1,4 +1,4 @@
-"""Two optimisers from one call: weights on the manifold, and all others."""
+"""Optimisers from one call: weights on the manifold, and all others."""
 
 from typing import Any
 
@@ -6,9 +6,38 @@ import torch
 from torch import nn
 
 from unitmargin.foundation.choice import require_kind
-from unitmargin.foundation.numbers import require_amount
+from unitmargin.foundation.numbers import require_amount, require_whole
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.training.joint_optimizer import JointOptimizer
 from unitmargin.training.manifold_descent import ManifoldDescent
+
+
+def build_optimizer(
+    model: nn.Module,
+    learning_rate: float,
+    manifold_rate: float,
+    sgd_momentum: float | None = None,
+    weight_decay: float = 0.0,
+    interval: int = 1,
+) -> JointOptimizer:
+    """One optimiser of all parameters, for loops that take one: Lightning, Accelerate, skorch.
+
+    Its steps are bit for bit those of :func:`build_optimizers`, which says what the arguments mean.
+    ``step`` takes a closure. Groups of free parameters come first, those of the manifold have the
+    key ``paired``; schedules set the rates of all. ``OneCycleLR`` needs ``cycle_momentum=False``.
+
+    Raises:
+        TypeError, ValueError: as :func:`build_optimizers`.
+
+    Example:
+        >>> from unitmargin.models import UGNN
+        >>> model = UGNN((1, 8, 8), 10, conv="manifold", linear="manifold")
+        >>> optimizer = build_optimizer(model, 1e-2, 2e-2)
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.01, 0.02]
+    """
+    rates = learning_rate, manifold_rate, sgd_momentum, weight_decay, interval
+    return JointOptimizer(build_optimizers(model, *rates))
 
 
 def build_optimizers(
@@ -26,8 +55,8 @@ def build_optimizers(
     kept under ``initial_lr``.
 
     Raises:
-        TypeError: what is no module, a rate that is no number, or a model whose weights on the
-            manifold are parametrised.
+        TypeError: what is no module, a rate or interval that is no number, or a model whose weights
+            on the manifold are parametrised.
         ValueError: a rate that is negative or not finite, or a model without parameters.
 
     Example:
@@ -42,6 +71,7 @@ def build_optimizers(
     rates |= {"sgd_momentum": momentum, "weight_decay": weight_decay}
     for name, rate in rates.items():
         require_amount(name, rate, "pass a number such as 0.01")
+    require_whole("interval", interval, 1, "use 1, or 8")
     moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
     real = [parameter for parameters in moved for parameter in parameters.real]
     paired = [parameter for parameters in moved for parameter in parameters.paired]
@@ -58,11 +88,11 @@ def build_optimizers(
             "the model before it is frozen"
         )
     shared: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
-    optimizers: list[torch.optim.Optimizer] = [
-        torch.optim.Adam(free, **shared)
-        if sgd_momentum is None
-        else torch.optim.SGD(free, momentum=sgd_momentum, **shared)
-    ]
+    optimizers: list[torch.optim.Optimizer] = []
+    if free and sgd_momentum is None:
+        optimizers.append(torch.optim.Adam(free, **shared))
+    elif free:
+        optimizers.append(torch.optim.SGD(free, momentum=momentum, **shared))
     if known:
         groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
         chosen = [group for group in groups if group["params"]]
