@@ -40,6 +40,7 @@ class Chosen:
         limit: at most this many training and test samples.
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...
+        log: tensorboard, wandb or trackio, which is told of each epoch.
     """
 
     recipe: tyro.conf.Positional[Path]
@@ -50,6 +51,7 @@ class Chosen:
     limit: int | None = None
     seed: int | None = None
     device: str = "cpu"
+    log: str | None = None
 
     def open(self) -> "tuple[Recipe, RunFolder]":
         """The changed recipe and its run folder."""
@@ -86,7 +88,7 @@ def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
     from unitmargin.steps.train import train_recipe
 
-    train_recipe(*options.open(), options.device, options.minutes)
+    train_recipe(*options.open(), options.device, options.minutes, options.log)
     return 0
 
 
@@ -258,7 +260,8 @@ def run(options: RecipeOptions) -> int:
     """Walk the whole recipe: train, freeze, certify, verify, report."""
     from unitmargin.steps.run import run_recipe
 
-    return 0 if run_recipe(*options.open(), options.device, options.minutes) else 1
+    passed = run_recipe(*options.open(), options.device, options.minutes, options.log)
+    return 0 if passed else 1
 
 
 def demo(out: Path = Path("runs/digits")) -> int:

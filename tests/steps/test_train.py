@@ -1,7 +1,8 @@
 """Training: schedules, learning, and runs that are interrupted and resumed bit by bit."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
+from unitmargin.training.logs import LOGS
 from unitmargin.training.losses import LOSSES
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
@@ -367,6 +369,35 @@ def test_a_run_writes_weights_and_history_and_no_checkpoint(tmp_path: Path) -> N
         open_model(TINY, dataset), dataset.train, dataset.test, TINY.training, quiet=True
     )
     assert [float(row["loss"]) for row in rows] == [record.loss for record in by_hand.history]
+
+
+def test_a_log_is_told_of_each_epoch_and_of_the_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+
+    @contextmanager
+    def fake(path: Path, options: Mapping[str, Any]) -> Iterator[Any]:
+        told.append((path, options))
+        yield told.append
+        told.append("end")
+
+    monkeypatch.setitem(LOGS, "wandb", fake)
+    monkeypatch.setattr("unitmargin.training.logs.find_spec", lambda _: object())
+    folder = RunFolder(tmp_path / "run")
+    train_run(TINY, folder, log="wandb")
+    (path, options), *records, end = told
+    assert (path, records, end) == (folder.path, list(folder.history()), "end")
+    assert Recipe(**options) == TINY
+
+
+def test_a_log_without_its_package_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unitmargin.training.logs.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match="wandb must be installed"):
+        train_run(TINY, RunFolder(tmp_path / "run"), log="wandb")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:

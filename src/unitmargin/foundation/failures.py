@@ -116,6 +116,8 @@ def _import(error: ImportError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package == __name__.partition(".")[0]:
         return None
+    if not package and _own(error):
+        return _plain(error)
     return (
         f"every package that unitmargin needs must be installed, got: {_plain(error)}; run "
         "`pip install unitmargin` again in this environment"

@@ -10,14 +10,18 @@ from unitmargin.steps.verify import verify_run
 
 
 def run_recipe(
-    recipe: Recipe, folder: RunFolder, device: str = "cpu", minutes: float | None = None
+    recipe: Recipe,
+    folder: RunFolder,
+    device: str = "cpu",
+    minutes: float | None = None,
+    log: str | None = None,
 ) -> bool:
     """Train, freeze, certify, verify and report; whether no promise was broken.
 
     The message of each verb is printed as it ends. Of many processes the first goes on after the
     training, and the others are done.
     """
-    if not train_recipe(recipe, folder, device, minutes):
+    if not train_recipe(recipe, folder, device, minutes, log):
         return True
     print(freeze_run(folder))
     print(certify_run(folder))

@@ -1,7 +1,9 @@
 """Train: recipe to weights.safetensors and history.csv, resumable after every epoch."""
 
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 
@@ -12,10 +14,11 @@ from unitmargin.runs.recipe import Recipe
 from unitmargin.runs.weights import origin_of, write_weights
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.identity import Identity, require_same_training
+from unitmargin.training.logs import Log, open_log, require_log
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes, leave_processes
 from unitmargin.training.schedules import extendable
-from unitmargin.training.train import train
+from unitmargin.training.train import EpochRecord, train
 from unitmargin.training.trainer import Trainer
 
 
@@ -34,20 +37,28 @@ def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
 
 
 def train_run(
-    recipe: Recipe, folder: RunFolder, device: str = "cpu", minutes: float | None = None
+    recipe: Recipe,
+    folder: RunFolder,
+    device: str = "cpu",
+    minutes: float | None = None,
+    log: str | None = None,
 ) -> str:
     """Train a recipe into its folder, or go on where an interrupted run stopped.
 
     Nothing is written before recipe, data set and model are known to fit, what was trained before
     included. A finished run is extended to more epochs where the schedule allows it. With
     ``minutes`` the training has as many steps as take about that long, however many epochs they
-    are; a run that was begun keeps the number it has.
+    are; a run that was begun keeps the number it has. ``log`` names a program that is told of each
+    epoch, one of :data:`unitmargin.training.logs.LOGS`.
 
     Raises:
+        ImportError: the package of that log is missing.
         RunError: a folder of another recipe.
         LockedError: another process trains into the folder.
         ValueError: other data, another network or other options than the folder was begun with.
     """
+    if log is not None:
+        require_log(log)
     processes, _ = join_processes(device)
     if minutes is not None:
         recipe = recipe.changed(training={"steps": _steps(recipe, folder, device, minutes)})
@@ -64,27 +75,36 @@ def train_run(
             folder.start(recipe)
         if _is_trained(folder, recipe):
             return f"train: {folder.weights_file} is already there"
-        result = train(
-            model,
-            dataset.train,
-            dataset.test,
-            recipe.training,
-            checkpoint=folder.checkpoint_file,
-            classes=dataset.classes,
-            device=device,
-            after_epoch=lambda history: write_history(folder.history_file, history),
-        )
+        told = log if processes.first else None
+        with open_log(told, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
+            result = train(
+                model,
+                dataset.train,
+                dataset.test,
+                recipe.training,
+                checkpoint=folder.checkpoint_file,
+                classes=dataset.classes,
+                device=device,
+                after_epoch=partial(_after_epoch, folder, tell),
+            )
         if processes.first:
             write_weights(folder.weights_file, model, origin)
             if not extendable(recipe.training.schedule):
                 folder.checkpoint_file.unlink(missing_ok=True)
     processes.wait()
-    last = result.history[-1]
+    return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
+
+
+def _summary(recipe: Recipe, last: EpochRecord) -> str:
     length = f"{recipe.training.steps} steps" if recipe.training.steps else f"{last.epoch} epochs"
     return (
-        f"train: {length}, clean {last.clean_accuracy:.4f}, certified@36/255 "
-        f"{last.certified_accuracy:.4f} -> {folder.weights_file}"
+        f"{length}, clean {last.clean_accuracy:.4f}, certified@36/255 {last.certified_accuracy:.4f}"
     )
+
+
+def _after_epoch(folder: RunFolder, tell: Log, history: Sequence[EpochRecord]) -> None:
+    write_history(folder.history_file, history)
+    tell(history[-1])
 
 
 def _steps(recipe: Recipe, folder: RunFolder, device: str, minutes: float) -> int:
@@ -118,10 +138,14 @@ def _require_same_training(folder: RunFolder, identity: Identity, samples: int) 
 
 
 def train_recipe(
-    recipe: Recipe, folder: RunFolder, device: str = "cpu", minutes: float | None = None
+    recipe: Recipe,
+    folder: RunFolder,
+    device: str = "cpu",
+    minutes: float | None = None,
+    log: str | None = None,
 ) -> bool:
     """Train and print the message; of many processes only in the first. Whether this is it."""
-    message = train_run(recipe, folder, device, minutes)
+    message = train_run(recipe, folder, device, minutes, log)
     first = leave_processes()
     if first:
         print(message)

@@ -1,6 +1,6 @@
 """Training: one loop, its losses, schedules and optimisers, exact resume."""
 
 __all__ = [
-    "checkpoint", "identity", "memory", "optimizers", "options", "precision", "processes",
-    "schedules", "train", "trainer",
+    "checkpoint", "identity", "joint_optimizer", "logs", "memory", "optimizers", "options",
+    "precision", "processes", "schedules", "train", "trainer",
 ]  # fmt: skip
