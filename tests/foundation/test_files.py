@@ -18,6 +18,7 @@ from unitmargin.foundation.files import (
     file_sha256,
     read_json,
     write_aside,
+    write_folder_aside,
     write_json,
     write_text,
 )
@@ -245,3 +246,92 @@ def test_a_writer_whose_file_was_removed_fails_and_spoils_nothing(tmp_path: Path
     with pytest.raises(FileNotFoundError), write_aside(file) as aside:
         aside.unlink(missing_ok=True)
     assert file.read_text() == "old"
+
+
+def tree(folder: Path) -> dict[str, str | None]:
+    return {
+        str(path.relative_to(folder)): path.read_text() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("before", [[], ["up"], ["up", "up/old"]])
+def test_a_folder_takes_the_place_of_what_was_there(tmp_path: Path, before: list[str]) -> None:
+    for name in before:
+        path = tmp_path / name
+        path.write_text("old") if name == "up/old" else path.mkdir()
+    with write_folder_aside(tmp_path / "up") as aside:
+        (aside / "new").write_text("new")
+        assert sorted(tree(tmp_path / "up")) == [name[3:] for name in before[1:]]
+    assert tree(tmp_path) == {"up": None, "up/new": "new"}
+
+
+@pytest.mark.parametrize("former", [False, True])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ValueError, OSError(errno.ENOSPC, "full")])
+def test_a_folder_is_left_alone_when_filling_it_fails(
+    tmp_path: Path, former: bool, failure: BaseException | type[BaseException]
+) -> None:
+    if former:
+        write_text(tmp_path / "up/old", "old")
+    before = tree(tmp_path)
+
+    def fill() -> None:
+        with write_folder_aside(tmp_path / "up") as aside:
+            (aside / "half").write_text("half")
+            raise failure
+
+    with pytest.raises(type(failure) if isinstance(failure, OSError) else failure):
+        fill()
+    assert tree(tmp_path) == before
+
+
+def test_a_folder_that_cannot_be_put_there_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text(tmp_path / "up/old", "old")
+    rename = Path.rename
+
+    def refuse(self: Path, target: Path) -> Path:
+        if self.name.startswith(".") and (self / "new").exists():
+            raise OSError(errno.EXDEV, "refused", str(self))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with (
+        pytest.raises(OSError, match="refused") as raised,
+        write_folder_aside(tmp_path / "up") as aside,
+    ):
+        write_text(aside / "new", "new")
+    assert raised.value.filename == str(tmp_path / "up")
+    assert tree(tmp_path) == {"up": None, "up/old": "old"}
+
+
+def test_a_file_that_is_refused_in_a_folder_is_named_there(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match=r"\[Errno") as raised,
+        write_folder_aside(tmp_path / "up") as a,
+    ):
+        write_text(a / ("n" * 300), "x")
+    assert raised.value.filename == str(tmp_path / "up" / ("n" * 300))
+    assert tree(tmp_path) == {}
+
+
+def test_folders_that_killed_processes_left_go_a_day_later(tmp_path: Path) -> None:
+    left, young, others = (tmp_path / name for name in (f".{'0' * 32}-up", f".{'1' * 32}-up", "x"))
+    for folder in (left, young, others):
+        write_text(folder / "half", "half")
+    old = time.time() - ABANDONED - 60
+    for folder in (left, others):
+        os.utime(folder, (old, old))
+    with write_folder_aside(tmp_path / "up"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "up", "x"]
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    write_text(tmp_path / "elsewhere/old", "old")
+    (tmp_path / "up").symlink_to("elsewhere")
+    with write_folder_aside(tmp_path / "up") as aside:
+        (aside / "new").write_text("new")
+    assert (tmp_path / "up").is_symlink()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["new"]

@@ -54,8 +54,9 @@ def write_aside(path: Path) -> Iterator[Path]:
 def write_folder_aside(path: Path) -> Iterator[Path]:
     """A folder beside ``path`` to be filled, which takes its place when the block ends.
 
-    Guarantee: ``path`` is absent, old or whole; whoever reads it at the moment when a new folder
-    takes the place of an old one may find none. If the block fails, all is as it was.
+    Guarantee: ``path`` is absent, old or whole; whoever looks at the moment when a new folder takes
+    the place of an old one may find none. If the block fails, all is as it was; what killed
+    processes left beside ``path`` is removed a day later. A link stays a link.
 
     Raises:
         OSError: what the system refuses; it names ``path``, not the folder beside it.
@@ -67,12 +68,13 @@ def write_folder_aside(path: Path) -> Iterator[Path]:
         aside.mkdir()
         _remove_abandoned(target, aside.stat().st_mtime)
         yield aside
-        if target.exists():
-            target.rename(former)
         try:
+            if target.exists():
+                target.rename(former)
             aside.rename(target)
-        except OSError:
-            former.rename(target)
+        except BaseException:
+            with suppress(OSError):  # there was none
+                former.rename(target)
             raise
         rmtree(former, ignore_errors=True)
     except OSError as error:
