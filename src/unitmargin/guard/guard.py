@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections import Counter
 from functools import partial
 from numbers import Real
@@ -132,8 +133,9 @@ class Guard:
         batch = array[None] if single else array
         length = max(1, CHUNK // math.prod(shape))
         answers: list[Answer] = []
-        for first in range(0, len(batch), length):
-            answers += self._answers(batch[first : first + length])
+        with np.errstate(all="ignore"):  # what overflows or is NaN is rejected
+            for first in range(0, len(batch), length):
+                answers += self._answers(batch[first : first + length])
         self._count(answers, started)
         return answers[0] if single else answers
 
@@ -237,6 +239,6 @@ def _require_threshold(value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number:
         raise TypeError(f"reject_below must be a number, got {type(value).__name__}; {step}")
-    if not 0 <= value < math.inf:
-        raise ValueError(f"reject_below must be finite and >= 0, got {value}; {step}")
+    if not 0 <= value <= sys.float_info.max:
+        raise ValueError(f"reject_below must be finite and >= 0, got {str(value)[:40]}; {step}")
     return float(value)

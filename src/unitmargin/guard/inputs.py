@@ -56,7 +56,7 @@ def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"x must be readable as a NumPy array, got {type(x).__name__}, which says "
-            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().numpy()"
+            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().float().numpy()"
         ) from None
     _require_floats(array)
     if in_shape not in (array.shape, array.shape[1:]):
@@ -93,20 +93,19 @@ def judged(batch: NDArray[Any]) -> Inputs:
     Each entry of :math:`x - fl(x)` is a float64 number, so the differences are exact, and
     :math:`\|x - fl(x)\| \le \sqrt n \max_i |x_i - fl(x_i)|`, which is rounded up.
 
-    Memory: a few times that of the batch.
+    NumPy may warn of overflow and NaN unless told otherwise. Memory: a few times that of the batch.
     """
     size = math.prod(batch.shape[1:])
-    with np.errstate(all="ignore"):
-        rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
-        lowest, highest = rows.min(1), rows.max(1)
-        extremes = np.stack([lowest, highest]).astype(np.float32)
-        finite: NDArray[np.bool_] = np.isfinite(extremes[0]) & np.isfinite(extremes[1])
-        if not finite.all():
-            rows = np.where(finite[:, None], rows, rows.dtype.type(0))
-        x = rows.astype(np.float32, copy=False)
-        moved = np.zeros(len(rows))
-        if rows.dtype == np.float64:
-            largest = np.abs(rows - x).max(1)
-            bounds = np.nextafter(largest * math.sqrt(size) * UP, np.inf)
-            moved = np.where(largest > 0.0, bounds, moved)
+    rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
+    lowest, highest = rows.min(1), rows.max(1)
+    extremes = np.stack([lowest, highest]).astype(np.float32)
+    finite: NDArray[np.bool_] = np.isfinite(extremes[0]) & np.isfinite(extremes[1])
+    if not finite.all():
+        rows = np.where(finite[:, None], rows, rows.dtype.type(0))
+    x = rows.astype(np.float32, copy=False)
+    moved = np.zeros(len(rows))
+    if rows.dtype == np.float64:
+        largest = np.abs(rows - x).max(1)
+        bounds = np.nextafter(largest * math.sqrt(size) * UP, np.inf)
+        moved = np.where(largest > 0.0, bounds, moved)
     return Inputs(x.reshape(batch.shape), lowest, highest, finite, moved)

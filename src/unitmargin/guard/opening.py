@@ -1,7 +1,7 @@
 """Who evaluates for a guard: chosen by the kind of the file, judged with its options."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unitmargin.guard.onnx_model import Claims, OnnxModel
 
 
+@runtime_checkable
 class Model(Protocol):
     """What evaluates: an :class:`OnnxModel`, or the same by torch for a model file."""
 
