@@ -10,6 +10,7 @@ import unitmargin as um
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen.profiles import ProfileError
 from unitmargin.guard import Guard
+from unitmargin.layers.normalize import Normalize
 
 X = np.random.default_rng(0).random((12, 4), np.float32)
 
@@ -37,11 +38,36 @@ def test_answers_are_those_of_certify(path: Path, profile: str | None, sealed: b
     assert guard.model.model_sha256 == file_sha256(path)
 
 
-def test_no_value_of_an_input_raises(path: Path) -> None:
-    values = [np.nan, np.inf, 1e300, 1e38, 5e-324, 1e-40, -0.0]
-    outcomes = [answer.outcome for answer in Guard(path)(np.array([[v] * 4 for v in values]))]
-    assert outcomes[:4] == ["not_finite"] * 3 + ["outside_domain"]
-    assert set(outcomes[4:]) <= {"certified", "no_claim"}
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("domain", [(0, 1), None])
+@pytest.mark.parametrize("profile", ["float64", "float32"])
+def test_no_value_of_an_input_raises(
+    tmp_path: Path, profile: str, domain: tuple[int, int] | None, normalised: bool
+) -> None:
+    scale = Normalize(torch.tensor([0.5]), torch.tensor([1e-3])) if normalised else None
+    model = um.UGNN((1, 2, 2), 3, normalize=scale)
+    um.save(um.freeze(model, domain=domain), tmp_path / "model.safetensors")
+    values = [np.nan, np.inf, 1.7e308, 1e300, 1e38, 5e-324, 1e-40, -0.0]
+    guard = Guard(tmp_path / "model.safetensors", profile=profile)
+    answers = guard(np.array([np.full((1, 2, 2), value) for value in values]))
+    outcomes = [answer.outcome for answer in answers]
+    finite = 2 if profile == "float64" else 4
+    assert outcomes[:finite] == ["not_finite"] * finite
+    assert set(outcomes[finite:5]) <= {"outside_domain" if domain else "no_claim", "certified"}
+    assert set(outcomes[5:]) <= {"certified", "no_claim"}
+    assert np.isfinite([answer.radius for answer in answers]).all()
+
+
+def test_float64_inputs_are_certified_as_they_are_or_rounded(path: Path) -> None:
+    wide = np.random.default_rng(1).random((12, 4))
+    answers, certificate = Guard(path)(wide), um.certify(um.load(path), wide)
+    assert [answer.radius for answer in answers] == certificate.radius.tolist()
+    rounded = um.certify(um.load(path), wide.astype(np.float32), "float32")
+    moved = np.linalg.norm(wide - wide.astype(np.float32), axis=1)
+    for answer, radius, step in zip(
+        Guard(path, profile="float32")(wide), rounded.radius.tolist(), moved, strict=True
+    ):
+        assert max(radius - 2 * step, 0.0) <= answer.radius <= max(radius - step, 0.0)
 
 
 def test_a_read_only_array_is_taken(path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto
 from onnx_files import write_corners, write_half_planes
 
 from unitmargin.guard import OUTCOMES, Answer, Guard
@@ -128,6 +129,29 @@ def test_float64_inputs_that_are_float32_numbers_lose_nothing(half_planes: Path)
     guard = opened(half_planes)
     x = np.random.default_rng(0).random((20, 2), np.float32)
     assert guard(x.astype(np.float64)) == guard(x)
+
+
+def test_a_network_of_float64_answers_float64_inputs_as_they_are(folder: Path) -> None:
+    file = write_half_planes(folder / "wide.onnx", None, TensorProto.DOUBLE)
+    guard = opened(file)
+    x = np.array([0.25 + 2.0**-25, 0.75 - 0.9 * 2.0**-25])
+    assert math.isclose(one(guard, x).radius, (x[0] + x[1] - 1.0) / math.sqrt(2), rel_tol=1e-7)
+    assert one(guard, x).radius == one(guard, x).margin
+    assert one(guard, np.array([9.0, 0.0], np.float32)).certified
+    assert one(guard, np.array([1e300, 0.0])).outcome == "no_claim"  # the file's own limit
+    assert one(guard, np.array([np.nan, 0.0])).reason == "not finite in float64"
+
+
+def test_denormal_numbers_that_are_flushed_are_an_error(half_planes: Path) -> None:
+    guard, x = opened(half_planes), np.array([0.9, 0.9])
+    assert guard(x)
+    assert torch.set_flush_denormal(True)
+    try:
+        with pytest.raises(RuntimeError, match="profile float64 needs denormal numbers, but this"):
+            guard(x)
+    finally:
+        torch.set_flush_denormal(False)
+    assert guard(x)
 
 
 def test_a_claim_below_the_rounding_of_its_input_is_none(half_planes: Path) -> None:

@@ -10,10 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from unitmargin.guard.inputs import judged, require_array
+from unitmargin.guard import inputs as room
+from unitmargin.guard.inputs import Inputs, require_array
 
 X = np.array([[0.25, 0.5, 0.75], [1.0, 0.0, 0.125]], np.float32)
 """Numbers that all types hold."""
+
+SHORT, LONG = np.dtype(np.float32), np.dtype(np.float64)
+"""Types of networks."""
+
+
+def judged(batch: np.ndarray, dtype: np.dtype = SHORT) -> Inputs:
+    with np.errstate(all="ignore"):
+        return room.judged(batch, dtype)
+
 
 HELD = {
     "float64": X.astype(np.float64),
@@ -29,10 +39,11 @@ HELD = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", [SHORT, LONG], ids=str)
 @pytest.mark.parametrize("kind", HELD)
-def test_arrays_of_all_kinds_are_the_same_numbers(kind: str) -> None:
-    inputs = judged(require_array(HELD[kind], (3,)))
-    assert inputs.x.dtype == np.float32
+def test_arrays_of_all_kinds_are_the_same_numbers(kind: str, dtype: np.dtype) -> None:
+    inputs = judged(require_array(HELD[kind], (3,)), dtype)
+    assert inputs.x.dtype == dtype
     assert inputs.x.dtype.isnative
     assert inputs.x.flags.c_contiguous
     np.testing.assert_array_equal(inputs.x, X)
@@ -48,6 +59,15 @@ def test_float32_arrays_are_not_copied_and_nothing_is_written_to_them() -> None:
     spoiled = np.array([[np.nan, 1.0, 2.0]], np.float32)
     assert judged(spoiled).x.tolist() == [[0.0, 0.0, 0.0]]
     assert np.isnan(spoiled[0, 0])
+
+
+def test_a_network_of_float64_takes_numbers_as_they_are() -> None:
+    x = np.array([[0.1, 1e300, 5e-324], [0.1, np.inf, 0.2]])
+    inputs = judged(x, LONG)
+    assert inputs.x.tolist() == [[0.1, 1e300, 5e-324], [0.0, 0.0, 0.0]]
+    assert inputs.finite.tolist() == [True, False]
+    assert inputs.moved.tolist() == [0.0, 0.0]
+    assert judged(x, SHORT).finite.tolist() == [False, False]
 
 
 def test_an_empty_batch_is_an_array_of_nothing() -> None:
@@ -99,8 +119,7 @@ def test_what_is_not_finite_in_float32_is_known_and_not_evaluated(
 
 def test_signalling_nan_is_not_finite() -> None:
     for bits in (np.array([[0x7F800001]], np.uint32), np.array([[0x7FF0000000000001]], np.uint64)):
-        with np.errstate(all="ignore"):
-            assert not judged(bits.view(f"f{bits.itemsize}")).finite.any()
+        assert not judged(bits.view(f"f{bits.itemsize}")).finite.any()
 
 
 def test_a_tensor_with_a_graph_says_what_to_pass() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx_files import write_half_planes
 
@@ -57,3 +58,38 @@ def test_an_onnx_file_of_somebody_else_is_refused(tmp_path: Path, path: Path) ->
     file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"must be an ONNX file, but .*; write"):
         Guard(file)
+
+
+@pytest.mark.parametrize(
+    ("stated", "fault"),
+    [
+        ({"classes": "[half"}, "JSONDecodeError: .*"),
+        ({"domain": "[0, null]"}, "TypeError: .*"),
+        ({"in_shape": "[3]"}, r"ValueError: an input x \['batch', 2\] for inputs \(3,\)"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_refused(
+    tmp_path: Path, stated: dict[str, str], fault: str
+) -> None:
+    file = write_half_planes(tmp_path / "model.onnx", stated=stated)
+    with pytest.raises(ValueError, match=f"must state what export states, got {fault}; write it"):
+        Guard(file)
+
+
+@pytest.mark.parametrize("entry", ["classes", "model_sha256"])
+def test_metadata_that_are_missing_are_named(tmp_path: Path, path: Path, entry: str) -> None:
+    model = onnx.load(path)
+    (place,) = (i for i, item in enumerate(model.metadata_props) if item.key == entry)
+    del model.metadata_props[place]
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match=f"got KeyError: '{entry}'; write it"):
+        Guard(tmp_path / "model.onnx")
+
+
+def test_a_graph_without_its_outputs_is_refused(tmp_path: Path, path: Path) -> None:
+    model = onnx.load(path)
+    (place,) = (i for i, output in enumerate(model.graph.output) if output.name == "radius")
+    del model.graph.output[place]
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="got ValueError: no output radius; write it"):
+        Guard(tmp_path / "model.onnx")

@@ -8,4 +8,4 @@ from unitmargin.guard.answer import OUTCOMES, Answer
 from unitmargin.guard.guard import Guard
 from unitmargin.guard.onnx_model import Claims, OnnxModel
 
-__all__ = ["OUTCOMES", "Answer", "Claims", "Guard", "OnnxModel"]
+__all__ = ["OUTCOMES", "Answer", "Claims", "Guard", "OnnxModel", "onnx_model"]

@@ -36,9 +36,6 @@ SMALLEST = 2.0**-1022
 """Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed."""
 
 
-NOTHING = Answer(None, None, 0.0, "not finite in float32", NOT_FINITE, None, None, 0.0)
-"""The answer to NaN, infinity, and numbers beyond float32."""
-
 NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
 """Outcomes whose radii are of no input in the network's units."""
 
@@ -53,9 +50,10 @@ class Guard:
     Guarantee: an answer has a label if and only if the input is finite and in the domain of the
     network, and its radius is *above* ``reject_below``. A certificate holds for changes of norm
     below its radius, so then no change of norm at most ``reject_below`` makes the network predict
-    another class, whoever evaluates it (docs/soundness.md). Networks take float32: a float64 input
-    x is rounded, and :math:`\|x - fl(x)\|`, bounded from above, is taken off its radius, which so
-    holds around x itself; the margin is that of the rounded input.
+    another class, whoever evaluates it (docs/soundness.md). Where the network takes float32, as
+    exported ones do by default, a float64 input x is rounded, and :math:`\|x - fl(x)\|`, bounded
+    from above, is taken off its radius, which so holds around x itself; the margin is that of the
+    rounded input.
 
     The value of an input never raises: NaN, infinity and numbers outside of the domain are
     rejections with a reason. Another shape, type or kind always raises.
@@ -71,7 +69,7 @@ class Guard:
 
     Attributes:
         reject_below: the threshold.
-        model: the network: its ``classes``, ``in_shape``, ``domain``, ``profile``,
+        model: the network: its ``classes``, ``in_shape``, ``domain``, ``dtype``, ``profile``,
             ``model_sha256``.
 
     Args:
@@ -115,6 +113,8 @@ class Guard:
         self.model = open_model(file, profile, sealed, threads)
         self._name = file.stem
         self._domains = _domains(self.model.domain)
+        sentence = f"not finite in {self.model.dtype}"
+        self._unreadable = Answer(None, None, 0.0, sentence, NOT_FINITE, None, None, 0.0)
         self._process = os.getpid()
         self._lock = Lock()
         self._counts = dict.fromkeys(OUTCOMES, 0)
@@ -175,7 +175,7 @@ class Guard:
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
         """Answers of a batch, which is evaluated at once."""
-        inputs = judged(batch)
+        inputs = judged(batch, self.model.dtype)
         claims = self.model.certify(inputs.x)
         low, high = self._domains[batch.dtype.type]
         outside = (inputs.lowest < low) | (inputs.highest > high)
@@ -185,7 +185,7 @@ class Guard:
         for row, entries in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             finite, out, predicted, runner_up, margin, radius = entries
             if not finite:
-                answers.append(NOTHING)
+                answers.append(self._unreadable)
                 continue
             outcome, reason = self._verdict(radius)
             if out:
