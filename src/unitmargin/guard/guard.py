@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections import Counter
 from functools import partial
 from numbers import Real
@@ -35,9 +36,6 @@ SMALLEST = 2.0**-1022
 """Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed."""
 
 
-NOTHING = Answer(None, None, 0.0, "not finite in float32", NOT_FINITE, None, None, 0.0)
-"""The answer to NaN, infinity, and numbers beyond float32."""
-
 NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
 """Outcomes whose radii are of no input in the network's units."""
 
@@ -52,9 +50,10 @@ class Guard:
     Guarantee: an answer has a label if and only if the input is finite and in the domain of the
     network, and its radius is *above* ``reject_below``. A certificate holds for changes of norm
     below its radius, so then no change of norm at most ``reject_below`` makes the network predict
-    another class, whoever evaluates it (docs/soundness.md). Networks take float32: a float64 input
-    x is rounded, and :math:`\|x - fl(x)\|`, bounded from above, is taken off its radius, which so
-    holds around x itself; the margin is that of the rounded input.
+    another class, whoever evaluates it (docs/soundness.md). Where the network takes float32, as
+    exported ones do by default, a float64 input x is rounded, and :math:`\|x - fl(x)\|`, bounded
+    from above, is taken off its radius, which so holds around x itself; the margin is that of the
+    rounded input.
 
     The value of an input never raises: NaN, infinity and numbers outside of the domain are
     rejections with a reason. Another shape, type or kind always raises.
@@ -70,7 +69,7 @@ class Guard:
 
     Attributes:
         reject_below: the threshold.
-        model: the network: its ``classes``, ``in_shape``, ``domain``, ``profile``,
+        model: the network: its ``classes``, ``in_shape``, ``domain``, ``dtype``, ``profile``,
             ``model_sha256``.
 
     Args:
@@ -114,6 +113,8 @@ class Guard:
         self.model = open_model(file, profile, sealed, threads)
         self._name = file.stem
         self._domains = _domains(self.model.domain)
+        sentence = f"not finite in {self.model.dtype}"
+        self._unreadable = Answer(None, None, 0.0, sentence, NOT_FINITE, None, None, 0.0)
         self._process = os.getpid()
         self._lock = Lock()
         self._counts = dict.fromkeys(OUTCOMES, 0)
@@ -132,8 +133,9 @@ class Guard:
         batch = array[None] if single else array
         length = max(1, CHUNK // math.prod(shape))
         answers: list[Answer] = []
-        for first in range(0, len(batch), length):
-            answers += self._answers(batch[first : first + length])
+        with np.errstate(all="ignore"):  # what overflows or is NaN is rejected
+            for first in range(0, len(batch), length):
+                answers += self._answers(batch[first : first + length])
         self._count(answers, started)
         return answers[0] if single else answers
 
@@ -173,7 +175,7 @@ class Guard:
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
         """Answers of a batch, which is evaluated at once."""
-        inputs = judged(batch)
+        inputs = judged(batch, self.model.dtype)
         claims = self.model.certify(inputs.x)
         low, high = self._domains[batch.dtype.type]
         outside = (inputs.lowest < low) | (inputs.highest > high)
@@ -183,7 +185,7 @@ class Guard:
         for row, entries in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             finite, out, predicted, runner_up, margin, radius = entries
             if not finite:
-                answers.append(NOTHING)
+                answers.append(self._unreadable)
                 continue
             outcome, reason = self._verdict(radius)
             if out:
@@ -237,6 +239,6 @@ def _require_threshold(value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number:
         raise TypeError(f"reject_below must be a number, got {type(value).__name__}; {step}")
-    if not 0 <= value < math.inf:
-        raise ValueError(f"reject_below must be finite and >= 0, got {value}; {step}")
+    if not 0 <= value <= sys.float_info.max:
+        raise ValueError(f"reject_below must be finite and >= 0, got {str(value)[:40]}; {step}")
     return float(value)
