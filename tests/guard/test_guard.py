@@ -80,7 +80,7 @@ def test_every_outcome_has_its_reason_and_its_counter(half_planes: Path) -> None
         ("certified", "certified", 1, "class 1", 1),
         ("not_finite", "not finite in float32", None, None, None),
         (
-            "outside_domain", "outside the domain [0, 1]: entries from -0.3 to 1.2",
+            "outside_domain", "outside the domain [0.0, 1.0]: entries from -0.3 to 1.2",
             None, None, 0,
         ),
         ("no_claim", "no claim", None, None, 0),

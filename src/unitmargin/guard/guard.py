@@ -25,8 +25,7 @@ from unitmargin.guard.answer import (
     Answer,
     too_small,
 )
-from unitmargin.guard.inputs import FLOATS, Inputs, judged, require_array
-from unitmargin.guard.onnx_model import Claims
+from unitmargin.guard.inputs import FLOATS, judged, require_array
 from unitmargin.guard.opening import open_model
 
 CHUNK = 2**20
@@ -174,41 +173,43 @@ class Guard:
         )
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
-        """Answers of a batch, which is evaluated at once."""
-        inputs = judged(batch, self.model.dtype)
-        claims = self.model.certify(inputs.x)
-        low, high = self._domains[batch.dtype.type]
-        outside = (inputs.lowest < low) | (inputs.highest > high)
-        radii = _lowered(claims, inputs.moved)
-        columns = inputs.finite, outside, claims.label, claims.runner_up, claims.margin, radii
-        answers = []
-        for row, entries in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            finite, out, predicted, runner_up, margin, radius = entries
-            if not finite:
-                answers.append(self._unreadable)
-                continue
-            outcome, reason = self._verdict(radius)
-            if out:
-                outcome, reason = OUTSIDE_DOMAIN, self._outside(inputs, row)
-            label = predicted if outcome == CERTIFIED else None
-            name = None if label is None else self.model.classes[label]
-            found = predicted if predicted >= 0 else None
-            second = runner_up if runner_up >= 0 else None
-            answers.append(Answer(label, name, radius, reason, outcome, found, second, margin))
-        return answers
+        """Answers of a batch, which is evaluated at once.
 
-    def _verdict(self, radius: float) -> tuple[str, str]:
-        """Outcome and reason for a finite input in the domain."""
+        What is judged of one input is judged in Python: a dozen more calls of NumPy would take as
+        long as a small network.
+        """
+        inputs = judged(batch, self.model.dtype)
+        known = zip(*inputs[1:], strict=True)
+        claims = zip(*(column.tolist() for column in self.model.certify(inputs.x)), strict=True)
+        kind = batch.dtype.type
+        return [
+            self._answer(kind(low), kind(high), moved, claim) if finite else self._unreadable
+            for (low, high, finite, moved), claim in zip(known, claims, strict=True)
+        ]
+
+    def _answer(
+        self, low: Any, high: Any, moved: float, claim: tuple[int, int, float, float]
+    ) -> Answer:
+        """The answer to a finite input whose entries are from ``low`` to ``high``."""
+        predicted, runner_up, margin, radius = claim
+        radius = _around(radius, moved) if predicted >= 0 else 0.0
+        outcome, reason = self._verdict(low, high, radius)
+        label = predicted if outcome == CERTIFIED else None
+        name = None if label is None else self.model.classes[label]
+        found = predicted if predicted >= 0 else None
+        second = runner_up if runner_up >= 0 else None
+        return Answer(label, name, radius, reason, outcome, found, second, margin)
+
+    def _verdict(self, low: Any, high: Any, radius: float) -> tuple[str, str]:
+        lowest, highest = self._domains[type(low)]
+        if low < lowest or high > highest:
+            domain = list(self.model.domain or ())
+            return OUTSIDE_DOMAIN, f"outside the domain {domain}: entries from {low!s} to {high!s}"
         if radius == 0.0:
             return NO_CLAIM, "no claim"
         if radius <= self.reject_below:
             return BELOW_THRESHOLD, too_small(radius, self.reject_below)
         return CERTIFIED, CERTIFIED
-
-    def _outside(self, inputs: Inputs, row: int) -> str:
-        low, high = self.model.domain or (-math.inf, math.inf)
-        found = f"entries from {inputs.lowest[row]!s} to {inputs.highest[row]!s}"
-        return f"outside the domain [{low:.17g}, {high:.17g}]: {found}"
 
     def _count(self, answers: list[Answer], started: float) -> None:
         counts = Counter(answer.outcome for answer in answers)
@@ -220,18 +221,17 @@ class Guard:
             self._observe(counts, radii, perf_counter() - started)
 
 
-def _lowered(claims: Claims, moved: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Radii around the given inputs, rounded down; 0 where nothing is claimed."""
-    around = np.nextafter(claims.radius - moved, -np.inf)
-    radii = np.where(moved > 0.0, around, claims.radius)
-    return np.where((radii >= SMALLEST) & (claims.label >= 0), radii, 0.0)
+def _around(radius: float, moved: float) -> float:
+    """A radius around the given input, rounded down; 0 where nothing is claimed."""
+    lowered = math.nextafter(radius - moved, -math.inf) if moved else radius
+    return lowered if lowered >= SMALLEST else 0.0
 
 
-def _domains(domain: tuple[float, float] | None) -> dict[type[Any], NDArray[Any]]:
+def _domains(domain: tuple[float, float] | None) -> dict[type[Any], tuple[Any, Any]]:
     """The domain in each type of inputs: whoever rounds inputs of the domain to it stays inside."""
-    ends = np.array(domain or (-np.inf, np.inf))
+    low, high = domain or (-math.inf, math.inf)
     with np.errstate(over="ignore"):
-        return {kind: ends.astype(kind) for kind in FLOATS}
+        return {kind: (kind(low), kind(high)) for kind in FLOATS}
 
 
 def _require_threshold(value: Any) -> float:

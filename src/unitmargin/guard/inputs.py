@@ -13,22 +13,26 @@ UP = 1.0 + 2.0**-40
 """Factor that covers the rounding of a root and of two products."""
 
 
+LIMITS = {np.dtype(np.float32): 2.0**128 - 2.0**103, np.dtype(np.float64): math.inf}
+"""Magnitudes from which on a number is rounded to infinity, by the type of a network's inputs."""
+
+
 class Inputs(NamedTuple):
     """A batch as the network takes it, and what is known of each input.
 
     Attributes:
         x: in the network's type, contiguous; zeros where ``finite`` is false.
-        lowest: smallest entry of each input, in the type that was given; NaN where an entry is.
+        lowest: smallest entry of each input as it was given; NaN where an entry is.
         highest: largest entry.
         finite: whether all entries are finite in the network's type.
         moved: upper bound of the distance of ``x`` from the given input.
     """
 
     x: NDArray[Any]
-    lowest: NDArray[Any]
-    highest: NDArray[Any]
-    finite: NDArray[np.bool_]
-    moved: NDArray[np.float64]
+    lowest: list[float]
+    highest: list[float]
+    finite: list[bool]
+    moved: list[float]
 
 
 def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
@@ -97,19 +101,20 @@ def judged(batch: NDArray[Any], dtype: np.dtype[Any]) -> Inputs:
     """
     size = math.prod(batch.shape[1:])
     rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
-    lowest, highest = rows.min(1), rows.max(1)
-    finite = _finite(lowest, dtype) & _finite(highest, dtype)
-    if not finite.all():
-        rows = np.where(finite[:, None], rows, rows.dtype.type(0))
+    lowest: list[float] = np.minimum.reduce(rows, axis=1).tolist()
+    highest: list[float] = np.maximum.reduce(rows, axis=1).tolist()
+    limit = LIMITS[dtype]
+    ends = zip(lowest, highest, strict=True)
+    finite = [-limit < low and high < limit for low, high in ends]
+    if not all(finite):
+        rows = np.where(np.array(finite)[:, None], rows, rows.dtype.type(0))
     x = rows.astype(dtype, copy=False)
-    moved = np.zeros(len(rows))
-    if rows.dtype.itemsize > dtype.itemsize:
-        largest = np.abs(rows - x).max(1)
-        bounds = np.nextafter(largest * math.sqrt(size) * UP, np.inf)
-        moved = np.where(largest > 0.0, bounds, moved)
-    return Inputs(x.reshape(batch.shape), lowest, highest, finite, moved)
+    return Inputs(x.reshape(batch.shape), lowest, highest, finite, _distances(rows, x))
 
 
-def _finite(entries: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.isfinite(entries.astype(dtype))
-    return found
+def _distances(rows: NDArray[Any], x: NDArray[Any]) -> list[float]:
+    if rows.dtype.itemsize <= x.dtype.itemsize:
+        return [0.0] * len(rows)
+    largest = np.maximum.reduce(np.abs(rows - x), axis=1).tolist()
+    factor = math.sqrt(rows.shape[1]) * UP
+    return [math.nextafter(entry * factor, math.inf) if entry else 0.0 for entry in largest]
