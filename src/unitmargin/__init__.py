@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted(_rooms())
     if name not in _rooms():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"No {__name__} attribute {name}")
     value = getattr(import_module(_rooms()[name]), name)
     globals()[name] = value
     return value

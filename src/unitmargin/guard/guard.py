@@ -93,9 +93,13 @@ class Guard:
     Source: the paper, section 4.3, observation on certifiable robustness.
 
     Example:
-        >>> guard = Guard("model.onnx", reject_below=36 / 255)  # doctest: +SKIP
-        >>> guard(x).label  # doctest: +SKIP
-        3
+        >>> import tempfile
+        >>> from unitmargin import DenseUGNN, freeze, save
+        >>> file = tempfile.mkdtemp() + "/model.safetensors"
+        >>> save(freeze(DenseUGNN((2,), 3), domain=(0, 1)), file)
+        >>> guard = Guard(file, reject_below=36 / 255)
+        >>> guard(np.array([0.5, 255.0])).reason
+        'outside the domain [0.0, 1.0]: entries from 0.5 to 255.0'
     """
 
     def __init__(
