@@ -81,9 +81,10 @@ class OnnxModel:
             ) from None
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
-        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none.
+        """Claims of a batch ``(batch, *in_shape)``; label -1 where there is none.
 
         Raises:
+            TypeError: numbers that ``dtype`` cannot hold.
             RuntimeError: denormal numbers are flushed to zero in this thread.
         """
         if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
@@ -91,7 +92,9 @@ class OnnxModel:
                 f"profile {self.profile} needs denormal numbers, but this thread flushes them to "
                 "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
             )
-        return Claims(*self.session.run(OUTPUTS, {"x": x}))
+        return Claims(
+            *self.session.run(OUTPUTS, {"x": x.astype(self.dtype, casting="safe", copy=False)})
+        )
 
     def _read(self, stated: dict[str, str]) -> None:
         self.classes = tuple(json.loads(stated["classes"]))
