@@ -92,9 +92,8 @@ class OnnxModel:
                 f"profile {self.profile} needs denormal numbers, but this thread flushes them to "
                 "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
             )
-        return Claims(
-            *self.session.run(OUTPUTS, {"x": x.astype(self.dtype, casting="safe", copy=False)})
-        )
+        held = x.astype(self.dtype, casting="safe", copy=False)
+        return Claims(*self.session.run(OUTPUTS, {"x": held}))
 
     def _read(self, stated: dict[str, str]) -> None:
         self.classes = tuple(json.loads(stated["classes"]))
