@@ -47,7 +47,7 @@ started = time.perf_counter()
 import numpy as np
 from unitmargin.guard import Guard
 guard = Guard(sys.argv[1])
-guard(np.full(guard.in_shape, 0.5, dtype=np.float32))
+guard(np.full(guard.model.in_shape, 0.5, dtype=np.float32))
 print(time.perf_counter() - started)
 """
 

@@ -1,19 +1,22 @@
 """The rounding attack on a run's certificates: every profile, weights of 32 and of 16 bits.
 
     python benchmarks/rounding.py RUN --state FILE --samples 500
+    python benchmarks/rounding.py RUN --engine onnxruntime --profiles float64
 
 Each point of the test data (then of the training data) is attacked where it is, and moved to each
 distance ``--near`` from the boundary: far enough for sound certificates, and so near that the
 network is linear up to the boundary, where rounding alone decides. Weights are rounded to float16
 and bfloat16 and evaluated by the profiles that hold them. Results of ten points at a time are added
 to ``--state`` when they are made, and not made again: the command can be stopped and started at
-will. Exit status 1 if a sound certificate broke.
+will. With ``--engine onnxruntime`` the exported network is attacked, by float64 inputs. Exit status
+1 if a sound certificate broke.
 """
 
 import argparse
 import json
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +30,11 @@ from unitmargin.certificates.rounding_attack import (
     near_boundary,
     rounding_attack,
 )
+from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import write_json
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.guard import OnnxModel
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.provenance import provenance
@@ -68,13 +73,31 @@ def load_points(run: RunFolder, data: Path | None, samples: int) -> Tensor:
     return torch.cat((test, dataset.train.batch(dataset.train.spread(missing))[0]))
 
 
+def onnx_logits(network: FrozenNetwork) -> Callable[[Tensor], Tensor]:
+    """The logits of the exported network, evaluated by ONNX Runtime."""
+    with tempfile.TemporaryDirectory() as folder:
+        export_onnx(network, Path(folder) / "model.onnx", inputs="float64")
+        model = OnnxModel(Path(folder) / "model.onnx")
+
+    def evaluate(x: Tensor) -> Tensor:
+        (logits,) = model.session.run(["logits"], {"x": x.numpy()})
+        return torch.from_numpy(logits)
+
+    return evaluate
+
+
 def attack(
-    network: FrozenNetwork, case: Case, points: Tensor, seed: int, candidates: int
+    network: FrozenNetwork,
+    case: Case,
+    points: Tensor,
+    seed: int,
+    candidates: int,
+    evaluate: Callable[[Tensor], Tensor] | None,
 ) -> dict[str, Any]:
     """Counts of one batch."""
     start = time.process_time()
     inputs = near_boundary(network, points, case.near) if case.near else points
-    found = rounding_attack(network, inputs, case.profile, candidates, seed)
+    found = rounding_attack(network, inputs, case.profile, candidates, seed, evaluate)
     seconds = time.process_time() - start
     return {"samples": len(points), "issued": found.issued, "broken": found.broken,
             "seconds": seconds}  # fmt: skip
@@ -84,6 +107,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """All batches of all cases, those of the state as they are."""
     run = RunFolder(arguments.run)
     about = {"candidates": arguments.candidates, "samples": arguments.samples, "run": run.path.name}
+    about["engine"] = arguments.engine
     state: dict[str, Any] = about | {"cases": {}}
     if arguments.state.exists():
         state = json.loads(arguments.state.read_text())
@@ -92,10 +116,12 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     points = load_points(run, arguments.data, arguments.samples).split(BATCH)
     for case in cases(arguments):
         network = run.frozen().to(WEIGHTS[case.weights])
+        evaluate = onnx_logits(network) if arguments.engine == "onnxruntime" else None
         batches = state["cases"].setdefault(str(case), {})
         for index, some in enumerate(points):
             if str(index) not in batches:
-                batches[str(index)] = attack(network, case, some, index, arguments.candidates)
+                options = index, arguments.candidates, evaluate
+                batches[str(index)] = attack(network, case, some, *options)
                 write_json(arguments.state, state | provenance())
         print(markdown_row(case, batches.values()), flush=True)
     return {str(case): state["cases"][str(case)] for case in cases(arguments)}
@@ -125,6 +151,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--near", nargs="+", type=float, default=[0.0, 0.02, 0.0001], metavar="D",
                         help="distances from the boundary; 0: where they are")  # fmt: skip
     parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=list(WEIGHTS))
+    parser.add_argument("--engine", choices=("torch", "onnxruntime"), default="torch")
     parser.add_argument("--profiles", nargs="+", choices=PROFILES, default=list(PROFILES))
     return parser.parse_args()
 

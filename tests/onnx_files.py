@@ -33,7 +33,8 @@ def write_linear(
     bias: NDArray[np.float64],
     in_shape: tuple[int, ...],
     domain: tuple[float, float] | None = (0.0, 1.0),
-    **stated: str,
+    inputs: int = TensorProto.FLOAT,
+    stated: dict[str, str] | None = None,
 ) -> Path:
     """A classifier ``x W + b`` whose columns have mutual distance 1, so that its radius is exact
     up to rounding; ``stated`` replaces entries of the metadata."""
@@ -49,7 +50,7 @@ def write_linear(
     graph = helper.make_graph(
         [_node(line) for line in NODES],
         "linear",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *in_shape])],
+        [helper.make_tensor_value_info("x", inputs, ["batch", *in_shape])],
         [
             *(
                 helper.make_tensor_value_info(name, kind, ["batch"])
@@ -65,16 +66,21 @@ def write_linear(
         "in_shape": json.dumps(list(in_shape)), "domain": json.dumps(domain), "profile": "float64",
         "units": "inputs", "model_sha256": "0" * 64,
     }  # fmt: skip
-    helper.set_model_props(model, metadata | stated)
+    helper.set_model_props(model, metadata | (stated or {}))
     onnx.checker.check_model(model, full_check=True)
     path.write_bytes(model.SerializeToString())
     return path
 
 
-def write_half_planes(path: Path, domain: tuple[float, float] | None = (0.0, 1.0)) -> Path:
+def write_half_planes(
+    path: Path,
+    domain: tuple[float, float] | None = (0.0, 1.0),
+    inputs: int = TensorProto.FLOAT,
+    stated: dict[str, str] | None = None,
+) -> Path:
     """Two classes of the plane, divided by the line where the entries sum to 1: class 1 above."""
     normal = np.array([[0.0, np.sqrt(0.5)], [0.0, np.sqrt(0.5)]])
-    return write_linear(path, normal, np.array([0.0, -np.sqrt(0.5)]), (2,), domain)
+    return write_linear(path, normal, np.array([0.0, -np.sqrt(0.5)]), (2,), domain, inputs, stated)
 
 
 def write_corners(path: Path, in_shape: tuple[int, ...], n_classes: int = 10) -> Path:

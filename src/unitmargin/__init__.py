@@ -5,26 +5,33 @@ The source is the paper "Robust-by-Design Classification via Unitary-Gradient Ne
 (Brau, Rossolini, Biondi, Buttazzo, AAAI 2023, arXiv 2209.04293).
 
 Public names stand in ``__init__.pyi``, and are imported on first use: ``unitmargin --help`` does
-not wait for torch, and ``import unitmargin.guard`` needs NumPy alone.
+not wait for torch, and a guard needs NumPy and onnxruntime alone.
 """
 
+import ast
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
+@lru_cache
+def _rooms() -> dict[str, str]:
+    """The room of each public name, as the stub beside this file states it."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: f"{__name__}.{node.module}" for node in imports for alias in node.names}
+
+
 def __getattr__(name: str) -> Any:
-    """A public name, by lazy-loader, which takes over all three on first use."""
-    try:
-        import lazy_loader
-    except ImportError:
-        raise AttributeError(
-            f"unitmargin.{name} needs the package lazy-loader; run `pip install unitmargin`, or "
-            "import it from its room, as in unitmargin.guard"
-        ) from None
-    names = ("__getattr__", "__dir__", "__all__")
-    public = dict(zip(names, lazy_loader.attach_stub(__name__, __file__), strict=True))
-    globals().update(public)
-    return public[name] if name in public else public["__getattr__"](name)
+    if name == "__all__":
+        return sorted(_rooms())
+    if name not in _rooms():
+        raise AttributeError(f"No {__name__} attribute {name}")
+    value = getattr(import_module(_rooms()[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return list(__getattr__("__all__"))
+    return sorted(_rooms())

@@ -13,9 +13,8 @@ from unitmargin.data import InputBatch
 from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork, save
-from unitmargin.guard import Claims
+from unitmargin.guard import Claims, Model
 from unitmargin.runs.certifier import (
-    Certifier,
     FrozenCertifier,
     certify_batches,
     certify_files,
@@ -39,7 +38,7 @@ def model(frozen: FrozenNetwork, tmp_path: Path) -> Path:
 def test_a_model_file_states_what_it_certifies(frozen: FrozenNetwork, model: Path) -> None:
     certifier = open_certifier(model)
     assert isinstance(certifier, FrozenCertifier)
-    assert isinstance(certifier, Certifier)
+    assert isinstance(certifier, Model)
     assert (certifier.classes, certifier.in_shape) == (frozen.classes, frozen.in_shape)
     assert (certifier.domain, certifier.profile) == (None, "float64")
     assert certifier.model_sha256 == file_sha256(model)
@@ -61,7 +60,7 @@ def test_an_exported_file_states_the_model_file(
     file = tmp_path / "model.onnx"
     export_onnx(frozen, file)
     exported, stored = open_certifier(file), open_certifier(model)
-    assert isinstance(exported, Certifier)
+    assert isinstance(exported, Model)
     for name in ("classes", "in_shape", "domain", "profile", "model_sha256"):
         assert getattr(exported, name) == getattr(stored, name)
     x = torch.rand(6, *frozen.in_shape).numpy()
@@ -95,6 +94,7 @@ class Counter:
     """Claims of every input that it is the first class, and how many it was asked for."""
 
     classes, in_shape, domain, profile, model_sha256 = ("a", "b"), (2,), (0.0, 1.0), "float64", ""
+    dtype = np.dtype("float64")
     asked = 0
 
     def certify(self, x: np.ndarray) -> Claims:

@@ -7,5 +7,6 @@ where a model file is.
 from unitmargin.guard.answer import OUTCOMES, Answer
 from unitmargin.guard.guard import Guard
 from unitmargin.guard.onnx_model import Claims, OnnxModel
+from unitmargin.guard.opening import Model
 
-__all__ = ["OUTCOMES", "Answer", "Claims", "Guard", "OnnxModel", "onnx_model"]
+__all__ = ["OUTCOMES", "Answer", "Claims", "Guard", "Model", "OnnxModel", "onnx_model"]

@@ -1,6 +1,7 @@
 """A model file, evaluated by torch: the one file of the room that imports it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ class FrozenModel:
 
     Sealed, it keeps the network as the profile evaluates it, with its bounds, and nothing to
     compare it with; else it compares all weights at every evaluation. The environment is asked at
-    every evaluation in both cases.
+    every evaluation in both cases. Inputs are of ``dtype``, the type of the profile.
 
     Args:
         path: the file.
@@ -39,14 +40,15 @@ class FrozenModel:
         self.in_shape = frozen.in_shape
         self.domain = frozen.domain
         self.profile = chosen.name
+        self.dtype = np.dtype(chosen.definition()["dtype"])
         self.model_sha256 = file_sha256(path)
         self._profile = chosen
         self._device = frozen.network.device
         self._proof = frozen.proof(chosen)
         self._compared = None if sealed else frozen
 
-    def certify(self, x: NDArray[np.float32]) -> Claims:
-        """Claims of a batch ``(batch, *in_shape)``; a label of -1 where there is none."""
+    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none."""
         if self._compared is None:
             require_environment(self._profile, self._device)
             proof = self._proof

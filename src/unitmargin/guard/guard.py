@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections import Counter
 from functools import partial
 from numbers import Real
@@ -24,8 +25,7 @@ from unitmargin.guard.answer import (
     Answer,
     too_small,
 )
-from unitmargin.guard.inputs import FLOATS, Inputs, judged, require_array
-from unitmargin.guard.onnx_model import Claims
+from unitmargin.guard.inputs import FLOATS, judged, require_array
 from unitmargin.guard.opening import open_model
 
 CHUNK = 2**20
@@ -34,9 +34,6 @@ CHUNK = 2**20
 SMALLEST = 2.0**-1022
 """Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed."""
 
-
-NOTHING = Answer(None, None, 0.0, "not finite in float32", NOT_FINITE, None, None, 0.0)
-"""The answer to NaN, infinity, and numbers beyond float32."""
 
 NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
 """Outcomes whose radii are of no input in the network's units."""
@@ -52,9 +49,10 @@ class Guard:
     Guarantee: an answer has a label if and only if the input is finite and in the domain of the
     network, and its radius is *above* ``reject_below``. A certificate holds for changes of norm
     below its radius, so then no change of norm at most ``reject_below`` makes the network predict
-    another class, whoever evaluates it (docs/soundness.md). Networks take float32: a float64 input
-    x is rounded, and :math:`\|x - fl(x)\|`, bounded from above, is taken off its radius, which so
-    holds around x itself; the margin is that of the rounded input.
+    another class, whoever evaluates it (docs/soundness.md). Where the network takes float32, as
+    exported ones do by default, a float64 input x is rounded, and :math:`\|x - fl(x)\|`, bounded
+    from above, is taken off its radius, which so holds around x itself; the margin is that of the
+    rounded input.
 
     The value of an input never raises: NaN, infinity and numbers outside of the domain are
     rejections with a reason. Another shape, type or kind always raises.
@@ -70,7 +68,7 @@ class Guard:
 
     Attributes:
         reject_below: the threshold.
-        model: the network: its ``classes``, ``in_shape``, ``domain``, ``profile``,
+        model: the network: its ``classes``, ``in_shape``, ``domain``, ``dtype``, ``profile``,
             ``model_sha256``.
 
     Args:
@@ -95,9 +93,13 @@ class Guard:
     Source: the paper, section 4.3, observation on certifiable robustness.
 
     Example:
-        >>> guard = Guard("model.onnx", reject_below=36 / 255)  # doctest: +SKIP
-        >>> guard(x).label  # doctest: +SKIP
-        3
+        >>> import tempfile
+        >>> from unitmargin import DenseUGNN, freeze, save
+        >>> file = tempfile.mkdtemp() + "/model.safetensors"
+        >>> save(freeze(DenseUGNN((2,), 3), domain=(0, 1)), file)
+        >>> guard = Guard(file, reject_below=36 / 255)
+        >>> guard(np.array([0.5, 255.0])).reason
+        'outside the domain [0.0, 1.0]: entries from 0.5 to 255.0'
     """
 
     def __init__(
@@ -114,6 +116,8 @@ class Guard:
         self.model = open_model(file, profile, sealed, threads)
         self._name = file.stem
         self._domains = _domains(self.model.domain)
+        sentence = f"not finite in {self.model.dtype}"
+        self._unreadable = Answer(None, None, 0.0, sentence, NOT_FINITE, None, None, 0.0)
         self._process = os.getpid()
         self._lock = Lock()
         self._counts = dict.fromkeys(OUTCOMES, 0)
@@ -132,8 +136,9 @@ class Guard:
         batch = array[None] if single else array
         length = max(1, CHUNK // math.prod(shape))
         answers: list[Answer] = []
-        for first in range(0, len(batch), length):
-            answers += self._answers(batch[first : first + length])
+        with np.errstate(all="ignore"):  # what overflows or is NaN is rejected
+            for first in range(0, len(batch), length):
+                answers += self._answers(batch[first : first + length])
         self._count(answers, started)
         return answers[0] if single else answers
 
@@ -172,41 +177,43 @@ class Guard:
         )
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
-        """Answers of a batch, which is evaluated at once."""
-        inputs = judged(batch)
-        claims = self.model.certify(inputs.x)
-        low, high = self._domains[batch.dtype.type]
-        outside = (inputs.lowest < low) | (inputs.highest > high)
-        radii = _lowered(claims, inputs.moved)
-        columns = inputs.finite, outside, claims.label, claims.runner_up, claims.margin, radii
-        answers = []
-        for row, entries in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            finite, out, predicted, runner_up, margin, radius = entries
-            if not finite:
-                answers.append(NOTHING)
-                continue
-            outcome, reason = self._verdict(radius)
-            if out:
-                outcome, reason = OUTSIDE_DOMAIN, self._outside(inputs, row)
-            label = predicted if outcome == CERTIFIED else None
-            name = None if label is None else self.model.classes[label]
-            found = predicted if predicted >= 0 else None
-            second = runner_up if runner_up >= 0 else None
-            answers.append(Answer(label, name, radius, reason, outcome, found, second, margin))
-        return answers
+        """Answers of a batch, which is evaluated at once.
 
-    def _verdict(self, radius: float) -> tuple[str, str]:
-        """Outcome and reason for a finite input in the domain."""
+        What is judged of one input is judged in Python: a dozen more calls of NumPy would take as
+        long as a small network.
+        """
+        inputs = judged(batch, self.model.dtype)
+        known = zip(*inputs[1:], strict=True)
+        claims = zip(*(column.tolist() for column in self.model.certify(inputs.x)), strict=True)
+        kind = batch.dtype.type
+        return [
+            self._answer(kind(low), kind(high), moved, claim) if finite else self._unreadable
+            for (low, high, finite, moved), claim in zip(known, claims, strict=True)
+        ]
+
+    def _answer(
+        self, low: Any, high: Any, moved: float, claim: tuple[int, int, float, float]
+    ) -> Answer:
+        """The answer to a finite input whose entries are from ``low`` to ``high``."""
+        predicted, runner_up, margin, radius = claim
+        radius = _around(radius, moved) if predicted >= 0 else 0.0
+        outcome, reason = self._verdict(low, high, radius)
+        label = predicted if outcome == CERTIFIED else None
+        name = None if label is None else self.model.classes[label]
+        found = predicted if predicted >= 0 else None
+        second = runner_up if runner_up >= 0 else None
+        return Answer(label, name, radius, reason, outcome, found, second, margin)
+
+    def _verdict(self, low: Any, high: Any, radius: float) -> tuple[str, str]:
+        lowest, highest = self._domains[type(low)]
+        if low < lowest or high > highest:
+            domain = list(self.model.domain or ())
+            return OUTSIDE_DOMAIN, f"outside the domain {domain}: entries from {low!s} to {high!s}"
         if radius == 0.0:
             return NO_CLAIM, "no claim"
         if radius <= self.reject_below:
             return BELOW_THRESHOLD, too_small(radius, self.reject_below)
         return CERTIFIED, CERTIFIED
-
-    def _outside(self, inputs: Inputs, row: int) -> str:
-        low, high = self.model.domain or (-math.inf, math.inf)
-        found = f"entries from {inputs.lowest[row]!s} to {inputs.highest[row]!s}"
-        return f"outside the domain [{low:.17g}, {high:.17g}]: {found}"
 
     def _count(self, answers: list[Answer], started: float) -> None:
         counts = Counter(answer.outcome for answer in answers)
@@ -218,18 +225,17 @@ class Guard:
             self._observe(counts, radii, perf_counter() - started)
 
 
-def _lowered(claims: Claims, moved: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Radii around the given inputs, rounded down; 0 where nothing is claimed."""
-    around = np.nextafter(claims.radius - moved, -np.inf)
-    radii = np.where(moved > 0.0, around, claims.radius)
-    return np.where((radii >= SMALLEST) & (claims.label >= 0), radii, 0.0)
+def _around(radius: float, moved: float) -> float:
+    """A radius around the given input, rounded down; 0 where nothing is claimed."""
+    lowered = math.nextafter(radius - moved, -math.inf) if moved else radius
+    return lowered if lowered >= SMALLEST else 0.0
 
 
-def _domains(domain: tuple[float, float] | None) -> dict[type[Any], NDArray[Any]]:
+def _domains(domain: tuple[float, float] | None) -> dict[type[Any], tuple[Any, Any]]:
     """The domain in each type of inputs: whoever rounds inputs of the domain to it stays inside."""
-    ends = np.array(domain or (-np.inf, np.inf))
+    low, high = domain or (-math.inf, math.inf)
     with np.errstate(over="ignore"):
-        return {kind: ends.astype(kind) for kind in FLOATS}
+        return {kind: (kind(low), kind(high)) for kind in FLOATS}
 
 
 def _require_threshold(value: Any) -> float:
@@ -237,6 +243,6 @@ def _require_threshold(value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number:
         raise TypeError(f"reject_below must be a number, got {type(value).__name__}; {step}")
-    if not 0 <= value < math.inf:
-        raise ValueError(f"reject_below must be finite and >= 0, got {value}; {step}")
+    if not 0 <= value <= sys.float_info.max:
+        raise ValueError(f"reject_below must be finite and >= 0, got {str(value)[:40]}; {step}")
     return float(value)

@@ -1,4 +1,4 @@
-"""What a guard is asked: arrays of the network's shape, judged entry by entry, in float32."""
+"""What a guard is asked: arrays of the network's shape, judged entry by entry."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,28 +7,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOATS = (np.float32, np.float64, np.float16)
-"""Types of inputs: the last is exact in float32, of float64 the rounding is measured."""
+"""Types of inputs; networks take float32 or float64."""
 
 UP = 1.0 + 2.0**-40
 """Factor that covers the rounding of a root and of two products."""
+
+
+LIMITS = {np.dtype(np.float32): 2.0**128 - 2.0**103, np.dtype(np.float64): math.inf}
+"""Magnitudes from which on a number is rounded to infinity, by the type of a network's inputs."""
 
 
 class Inputs(NamedTuple):
     """A batch as the network takes it, and what is known of each input.
 
     Attributes:
-        x: float32, contiguous; zeros where ``finite`` is false.
-        lowest: smallest entry of each input, in the type that was given; NaN where an entry is.
+        x: in the network's type, contiguous; zeros where ``finite`` is false.
+        lowest: smallest entry of each input as it was given; NaN where an entry is.
         highest: largest entry.
-        finite: whether all entries are finite in float32.
+        finite: whether all entries are finite in the network's type.
         moved: upper bound of the distance of ``x`` from the given input.
     """
 
-    x: NDArray[np.float32]
-    lowest: NDArray[Any]
-    highest: NDArray[Any]
-    finite: NDArray[np.bool_]
-    moved: NDArray[np.float64]
+    x: NDArray[Any]
+    lowest: list[float]
+    highest: list[float]
+    finite: list[bool]
+    moved: list[float]
 
 
 def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
@@ -56,7 +60,7 @@ def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"x must be readable as a NumPy array, got {type(x).__name__}, which says "
-            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().numpy()"
+            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().float().numpy()"
         ) from None
     _require_floats(array)
     if in_shape not in (array.shape, array.shape[1:]):
@@ -87,26 +91,30 @@ def _require_floats(array: NDArray[Any]) -> None:
     )
 
 
-def judged(batch: NDArray[Any]) -> Inputs:
-    r"""The batch in float32, and what rounding it moved.
+def judged(batch: NDArray[Any], dtype: np.dtype[Any]) -> Inputs:
+    r"""The batch in the network's type, and how far rounding it moved each input.
 
     Each entry of :math:`x - fl(x)` is a float64 number, so the differences are exact, and
     :math:`\|x - fl(x)\| \le \sqrt n \max_i |x_i - fl(x_i)|`, which is rounded up.
 
-    Memory: a few times that of the batch.
+    NumPy may warn of overflow and NaN unless told otherwise. Memory: a few times that of the batch.
     """
     size = math.prod(batch.shape[1:])
-    with np.errstate(all="ignore"):
-        rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
-        lowest, highest = rows.min(1), rows.max(1)
-        extremes = np.stack([lowest, highest]).astype(np.float32)
-        finite: NDArray[np.bool_] = np.isfinite(extremes[0]) & np.isfinite(extremes[1])
-        if not finite.all():
-            rows = np.where(finite[:, None], rows, rows.dtype.type(0))
-        x = rows.astype(np.float32, copy=False)
-        moved = np.zeros(len(rows))
-        if rows.dtype == np.float64:
-            largest = np.abs(rows - x).max(1)
-            bounds = np.nextafter(largest * math.sqrt(size) * UP, np.inf)
-            moved = np.where(largest > 0.0, bounds, moved)
-    return Inputs(x.reshape(batch.shape), lowest, highest, finite, moved)
+    rows = np.ascontiguousarray(batch, batch.dtype.newbyteorder("=")).reshape(-1, size)
+    lowest: list[float] = np.minimum.reduce(rows, axis=1).tolist()
+    highest: list[float] = np.maximum.reduce(rows, axis=1).tolist()
+    limit = LIMITS[dtype]
+    ends = zip(lowest, highest, strict=True)
+    finite = [-limit < low and high < limit for low, high in ends]
+    if not all(finite):
+        rows = np.where(np.array(finite)[:, None], rows, rows.dtype.type(0))
+    x = rows.astype(dtype, copy=False)
+    return Inputs(x.reshape(batch.shape), lowest, highest, finite, _distances(rows, x))
+
+
+def _distances(rows: NDArray[Any], x: NDArray[Any]) -> list[float]:
+    if rows.dtype.itemsize <= x.dtype.itemsize:
+        return [0.0] * len(rows)
+    largest = np.maximum.reduce(np.abs(rows - x), axis=1).tolist()
+    factor = math.sqrt(rows.shape[1]) * UP
+    return [math.nextafter(entry * factor, math.inf) if entry else 0.0 for entry in largest]

@@ -15,6 +15,8 @@ OUTPUTS = ("label", "runner_up", "margin", "radius")
 INPUTS = {"tensor(float)": "float32", "tensor(double)": "float64"}
 """Types of inputs, as ONNX Runtime names them and as NumPy does."""
 
+SMALLEST_NORMAL = 2.0**-1022
+
 LEVELS = {
     "none": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED",
     "all": "ORT_ENABLE_ALL",
@@ -70,17 +72,43 @@ class OnnxModel:
                 f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; "
                 f"{MAKES_CLAIMS}"
             )
+        try:
+            self._read(stated)
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{file} must state what export states, got {type(error).__name__}: {error}; "
+                f"{MAKES_CLAIMS}"
+            ) from None
+
+    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)``; label -1 where there is none.
+
+        Raises:
+            TypeError: numbers that ``dtype`` cannot hold.
+            RuntimeError: denormal numbers are flushed to zero in this thread.
+        """
+        if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
+            raise RuntimeError(
+                f"profile {self.profile} needs denormal numbers, but this thread flushes them to "
+                "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
+            )
+        held = x.astype(self.dtype, casting="safe", copy=False)
+        return Claims(*self.session.run(OUTPUTS, {"x": held}))
+
+    def _read(self, stated: dict[str, str]) -> None:
         self.classes = tuple(json.loads(stated["classes"]))
         self.in_shape = tuple(json.loads(stated["in_shape"]))
         domain = json.loads(stated["domain"])
         self.domain = None if domain is None else (float(domain[0]), float(domain[1]))
-        self.dtype = np.dtype(INPUTS[self.session.get_inputs()[0].type])
-        self.profile: str = stated["profile"]
-        self.model_sha256: str = stated["model_sha256"]
-
-    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
-        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none."""
-        return Claims(*self.session.run(OUTPUTS, {"x": x}))
+        self.profile = stated["profile"]
+        self.model_sha256 = stated["model_sha256"]
+        (given,) = self.session.get_inputs()
+        self.dtype = np.dtype(INPUTS[given.type])
+        if (given.name, *given.shape[1:]) != ("x", *self.in_shape):
+            raise ValueError(f"an input {given.name} {given.shape} for inputs {self.in_shape}")
+        missing = set(OUTPUTS) - {output.name for output in self.session.get_outputs()}
+        if missing:
+            raise ValueError(f"no output {', '.join(sorted(missing))}")
 
 
 def _open(file: Path, threads: int | None, level: str) -> Any:

@@ -1,7 +1,7 @@
 """Who evaluates for a guard: chosen by the kind of the file, judged with its options."""
 
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ class Model(Protocol):
     classes: tuple[str, ...]
     in_shape: tuple[int, ...]
     domain: tuple[float, float] | None
+    dtype: np.dtype[Any]
     profile: str
     model_sha256: str
 
-    def certify(self, x: NDArray[np.float32]) -> Claims: ...
+    def certify(self, x: NDArray[np.floating[Any]]) -> Claims: ...
 
 
 def open_model(file: Path, profile: str | None, sealed: bool, threads: int | None) -> Model:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.frozen.profiles import PROFILES
-from unitmargin.guard import Claims, OnnxModel
+from unitmargin.guard import Claims, Model, OnnxModel
 from unitmargin.runs.folder import RunFolder
 from unitmargin.training.processes import require_device
 
@@ -24,28 +23,6 @@ CERTIFY_BATCH = 512
 
 MODEL, EXPORTED = ".safetensors", ".onnx"
 """Suffixes of files that are no run folders."""
-
-
-@runtime_checkable
-class Certifier(Protocol):
-    """What certifies a batch, as :class:`unitmargin.guard.OnnxModel` does.
-
-    Attributes:
-        classes: names of the classes.
-        in_shape: shape of one input.
-        domain: interval of the entries of inputs, None for any.
-        profile: the execution profile whose certificates it issues.
-        model_sha256: SHA-256 of the model file.
-    """
-
-    classes: tuple[str, ...]
-    in_shape: tuple[int, ...]
-    domain: tuple[float, float] | None
-    profile: str
-    model_sha256: str
-
-    def certify(self, x: NDArray[np.float32]) -> Claims:
-        """Claims of a batch, wherever its entries lie."""
 
 
 class FrozenCertifier:
@@ -64,6 +41,7 @@ class FrozenCertifier:
     ) -> None:
         self.profile = frozen.profile if profile is None else profile
         require_choice("profile", self.profile, PROFILES)
+        self.dtype = np.dtype(self.profile)
         self.device = require_device(device)
         self.frozen = frozen.to(self.device)
         self.classes = frozen.classes
@@ -83,7 +61,7 @@ def is_run(place: Path) -> bool:
     return place.is_dir() or place.suffix not in (MODEL, EXPORTED)
 
 
-def open_certifier(place: Path, profile: str | None = None, device: str = "cpu") -> Certifier:
+def open_certifier(place: Path, profile: str | None = None, device: str = "cpu") -> Model:
     """The network of a run folder, of a model file, or of an exported file.
 
     Raises:
@@ -114,7 +92,7 @@ def _exported(file: Path, profile: str | None, device: str) -> OnnxModel:
 
 
 def certify_files(
-    certifier: Certifier, data: Path, batch_size: int = CERTIFY_BATCH
+    certifier: Model, data: Path, batch_size: int = CERTIFY_BATCH
 ) -> Iterator[tuple[InputBatch, Claims]]:
     """New inputs from files and what is claimed of them, batch by batch.
 
@@ -127,7 +105,7 @@ def certify_files(
 
 
 def certify_batches(
-    certifier: Certifier, batches: Iterator[InputBatch]
+    certifier: Model, batches: Iterator[InputBatch]
 ) -> Iterator[tuple[InputBatch, Claims]]:
     """Batches and what is claimed of them, one after the other.
 

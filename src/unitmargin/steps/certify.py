@@ -15,10 +15,10 @@ from unitmargin.data import MADE, InputBatch, Samples, holds_splits
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.guard import Model
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
-    Certifier,
     FrozenCertifier,
     certify_batches,
     certify_files,
@@ -108,7 +108,7 @@ def certify_model(
 
 
 def certify_new(
-    certifier: Certifier,
+    certifier: Model,
     data: Path,
     out: Path,
     inputs: bool = False,
@@ -155,7 +155,7 @@ def _require_out(out: Path) -> Path:
 
 
 def _certify(
-    certifier: Certifier, given: Samples | Path, batch_size: int, keep: bool = False
+    certifier: Model, given: Samples | Path, batch_size: int, keep: bool = False
 ) -> tuple[Certificates, Tensor | None]:
     """Certificates of samples or files; with ``keep`` also the inputs as they were certified."""
     require_whole("batch_size", batch_size, 1, "leave it out")
@@ -189,7 +189,7 @@ def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
 
 
 def _write(
-    certifier: Certifier, certificates: Certificates, certified: Tensor | None, place: Path
+    certifier: Model, certificates: Certificates, certified: Tensor | None, place: Path
 ) -> None:
     folder = RunFolder(place)
     model = certifier.classes, certifier.model_sha256

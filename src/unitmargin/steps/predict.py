@@ -9,8 +9,8 @@ from typing import Any
 from unitmargin.data import InputBatch
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.numbers import require_whole
-from unitmargin.guard import Claims
-from unitmargin.runs.certifier import CERTIFY_BATCH, Certifier, certify_files
+from unitmargin.guard import Claims, Model
+from unitmargin.runs.certifier import CERTIFY_BATCH, certify_files
 
 HEADER = ("source", "predicted", "radius", "runner-up", "margin")
 
@@ -22,7 +22,7 @@ NONE = "-"
 
 
 def predict(
-    certifier: Certifier, data: Path, as_json: bool = False, batch_size: int = CERTIFY_BATCH
+    certifier: Model, data: Path, as_json: bool = False, batch_size: int = CERTIFY_BATCH
 ) -> Iterator[str]:
     """Lines that say, of every input, the predicted class and the radius in which it holds.
 

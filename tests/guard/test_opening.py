@@ -1,0 +1,95 @@
+"""Files that a guard opens, and options that they do not have."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx_files import write_half_planes
+
+from unitmargin.guard import Guard
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_half_planes(tmp_path_factory.mktemp("opening") / "model.onnx")
+
+
+def test_the_profile_of_an_exported_network_is_its_own(path: Path) -> None:
+    assert Guard(path, profile="float64").model.profile == "float64"
+    with pytest.raises(ValueError, match=r"profile must be float64, .*got 'float32'; export"):
+        Guard(path, profile="float32")
+
+
+def test_weights_in_onnxruntime_cannot_be_compared(path: Path) -> None:
+    with pytest.raises(ValueError, match="sealed must be True .*, got False; open a model file"):
+        Guard(path, sealed=False)
+
+
+def test_threads_are_a_positive_number(path: Path) -> None:
+    with pytest.raises(ValueError, match="threads must be >= 1, got 0; leave it out"):
+        Guard(path, threads=0)
+
+
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"path must end in .*, got 'model\.pt'; name"):
+        Guard(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".safetensors"])
+def test_files_that_are_missing_or_damaged_are_named(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"model{suffix}"
+    with pytest.raises(FileNotFoundError, match="model"):
+        Guard(file)
+    for content in (b"", b"no network", bytes(range(256))):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=f"model{suffix}") as error:
+            Guard(file)
+        assert "\n" not in str(error.value)
+
+
+def test_an_onnx_file_of_somebody_else_is_refused(tmp_path: Path, path: Path) -> None:
+    whole = path.read_bytes()
+    file = tmp_path / "other.onnx"
+    file.write_bytes(whole.replace(b"unitmargin-onnx-1", b"unitmargin-onnx-9"))
+    with pytest.raises(
+        ValueError, match=r"must be of the format .*, got 'unitmargin-onnx-9'; write"
+    ):
+        Guard(file)
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"must be an ONNX file, but .*; write"):
+        Guard(file)
+
+
+@pytest.mark.parametrize(
+    ("stated", "fault"),
+    [
+        ({"classes": "[half"}, "JSONDecodeError: .*"),
+        ({"domain": "[0, null]"}, "TypeError: .*"),
+        ({"in_shape": "[3]"}, r"ValueError: an input x \['batch', 2\] for inputs \(3,\)"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_refused(
+    tmp_path: Path, stated: dict[str, str], fault: str
+) -> None:
+    file = write_half_planes(tmp_path / "model.onnx", stated=stated)
+    with pytest.raises(ValueError, match=f"must state what export states, got {fault}; write it"):
+        Guard(file)
+
+
+@pytest.mark.parametrize("entry", ["classes", "model_sha256"])
+def test_metadata_that_are_missing_are_named(tmp_path: Path, path: Path, entry: str) -> None:
+    model = onnx.load(path)
+    (place,) = (i for i, item in enumerate(model.metadata_props) if item.key == entry)
+    del model.metadata_props[place]
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match=f"got KeyError: '{entry}'; write it"):
+        Guard(tmp_path / "model.onnx")
+
+
+def test_a_graph_without_its_outputs_is_refused(tmp_path: Path, path: Path) -> None:
+    model = onnx.load(path)
+    (place,) = (i for i, output in enumerate(model.graph.output) if output.name == "radius")
+    del model.graph.output[place]
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="got ValueError: no output radius; write it"):
+        Guard(tmp_path / "model.onnx")
