@@ -47,7 +47,7 @@ def test_every_public_name_can_be_used_and_is_documented(name: str) -> None:
 
 def test_type_checkers_see_the_same_names() -> None:
     tree = ast.parse(Path(str(um.__file__)).with_suffix(".pyi").read_text())
-    aliases = [alias for node in tree.body for alias in node.names]  # type: ignore[attr-defined]
+    aliases = [a for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names]
     assert all(alias.name == alias.asname for alias in aliases)
     assert {alias.name for alias in aliases} == set(um.__all__)
 
@@ -63,8 +63,21 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = um.certifi
 
 
+def test_one_version_is_stated_everywhere() -> None:
+    cited = (Path(__file__).parents[1] / "CITATION.cff").read_text()
+    assert f"\nversion: {um.__version__}\n" in cited
+    done = subprocess.run(
+        [sys.executable, "-m", "unitmargin", "--version"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == (f"unitmargin {um.__version__}\n", "")
+
+
 def test_importing_the_package_does_not_import_torch() -> None:
-    code = "import sys, unitmargin; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    code = (
+        "import sys, unitmargin; unitmargin.__version__; "
+        "print('torch' in sys.modules, 'numpy' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+__version__ = "0.1.0"
+
 
 @lru_cache
 def _rooms() -> dict[str, str]:

@@ -22,3 +22,5 @@ from .solvers import minimal_perturbation as minimal_perturbation
 from .training.optimizers import build_optimizer as build_optimizer
 from .training.optimizers import build_optimizers as build_optimizers
 from .training.train import train as train
+
+__version__: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from unitmargin import __version__
 from unitmargin.foundation.statuses import exit_status
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from unitmargin.runs.recipe import Recipe
 
 DESCRIPTION = """Classifiers whose margin is the distance to the decision boundary.
+
+--version prints the version and nothing else.
 
 Exit status: 0 success, 1 a broken promise, 2 a wrong input or environment,
 70 a mistake of unitmargin, 130 interrupted, 141 nobody reads the output."""
@@ -280,9 +283,16 @@ VERBS = (
 COMMANDS = {function.__name__: function for function in VERBS}
 
 
+def _print_version() -> int:
+    print(f"unitmargin {__version__}")
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit status 0 for success, 1 for a broken promise, others for all else."""
     os.environ.setdefault(HUGE_PAGES, "1")
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        sys.exit(exit_status(_print_version))
     chosen = partial(
         tyro.extras.subcommand_cli_from_dict,
         COMMANDS,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from unitmargin.foundation import statuses
 from unitmargin.foundation.statuses import INTERRUPTED, MISTAKE, UNREAD, WRONG, exit_status
 
 PROGRAM = "from unitmargin.foundation.statuses import exit_status\n"
@@ -50,17 +49,6 @@ def test_a_mistake_shows_its_traceback_and_asks_for_a_report(
     assert trace[-1] == "KeyError: 'weight'"
     assert last.startswith("unitmargin: this is a mistake of unitmargin, not yours; open an issue")
     assert "torch" in last
-
-
-def test_the_version_need_not_be_known(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def unknown(name: str) -> str:
-        raise statuses.PackageNotFoundError(name)
-
-    monkeypatch.setattr(statuses, "version", unknown)
-    assert exit_status(lambda: fail(KeyError("x"))) == MISTAKE
-    assert "of unknown version" in capsys.readouterr().err
 
 
 def test_statuses_of_usage_pass_through() -> None:

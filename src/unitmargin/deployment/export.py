@@ -1,7 +1,6 @@
 """A frozen network as one ONNX file that answers with a label and a radius."""
 
 import tempfile
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unitmargin import __version__
 from unitmargin.certificates.certify import certify
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, require_path, write_aside
@@ -116,7 +116,7 @@ def _stated(frozen: FrozenNetwork) -> dict[str, object]:
         "units": UNITS,
         "profile": "float64",
         "model_sha256": sha256,
-        "unitmargin": version("unitmargin"),
+        "unitmargin": __version__,
     }
 
 

@@ -10,9 +10,9 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from types import FrameType
 
+from unitmargin import __version__
 from unitmargin.foundation.failures import describe
 
 WRONG = 2
@@ -115,13 +115,9 @@ def _say(text: str) -> None:
 
 def _report(error: BaseException) -> str:
     trace = "".join(traceback.format_exception(error))
-    try:
-        number = version("unitmargin")
-    except PackageNotFoundError:
-        number = "of unknown version"
     torch = getattr(sys.modules.get("torch"), "__version__", "not imported")
     return (
         f"{trace}unitmargin: this is a mistake of unitmargin, not yours; open an issue with the "
-        f"command and the lines above (unitmargin {number}, torch {torch}, Python "
+        f"command and the lines above (unitmargin {__version__}, torch {torch}, Python "
         f"{platform.python_version()})"
     )

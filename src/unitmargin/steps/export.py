@@ -1,9 +1,9 @@
 """Export: a frozen network as one ONNX file, or as a folder ready to upload."""
 
 import shutil
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from unitmargin import __version__
 from unitmargin.certificates.slack import largest_slack
 from unitmargin.foundation.files import (
     file_sha256,
@@ -67,7 +67,7 @@ def _export_folder(source: Path, out: Path) -> str:
         if recipe is not None:
             write_text(aside / RECIPE, write_recipe(recipe.placeless()))
         hashes = {file.name: file_sha256(file) for file in sorted(aside.iterdir())}
-        card = write_card(subject, name, largest_slack(subject.frozen), hashes, _version())
+        card = write_card(subject, name, largest_slack(subject.frozen), hashes, __version__)
         write_text(aside / CARD, card)
         written = ", ".join(sorted(file.name for file in aside.iterdir()))
     broken = subject.findings is not None and not subject.findings.passed
@@ -136,10 +136,3 @@ def _require_place(out: Path) -> None:
             f"out must be absent, empty or a folder as export wrote it, got {out} with "
             f"{foreign[0]}; name another folder, or move that one away"
         )
-
-
-def _version() -> str:
-    try:
-        return version("unitmargin")
-    except PackageNotFoundError:
-        return "of unknown version"
