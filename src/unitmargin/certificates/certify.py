@@ -9,12 +9,14 @@ holds for the numbers that a computer gets (docs/soundness.md).
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Labels, Values
 from unitmargin.certificates.inputs import require_inputs
+from unitmargin.certificates.rows import as_html, as_text, positions, table
 from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import find_profile
@@ -35,6 +37,10 @@ the product of a slope may lose to underflow."""
 class Certificate:
     """What may be claimed of a batch of predictions; all tensors have one entry a sample.
 
+    ``len(certificate)`` counts the samples; ``certificate[index]`` is the certificate of those that
+    a number, a slice, positions or a mask choose, one sample of a number. What is printed is
+    rounded down.
+
     Attributes:
         label: predicted class; -1 where a logit is not finite.
         runner_up: class with the second largest logit; -1 where a logit is not finite.
@@ -50,6 +56,36 @@ class Certificate:
     margin: Values
     radius: Values
     slack: Values
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, index: object) -> "Certificate":
+        """Raises TypeError for what is no index, IndexError for samples that are not there."""
+        chosen = positions(index, len(self))
+        return Certificate(**{k: v[chosen.to(v.device)] for k, v in vars(self).items()})
+
+    def cpu(self) -> "Certificate":
+        """The same in the memory of the processor."""
+        return Certificate(**{name: values.cpu() for name, values in vars(self).items()})
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """Each attribute as an array, by its name: columns of a data frame."""
+        return {name: values.cpu().numpy() for name, values in vars(self).items()}
+
+    def __repr__(self) -> str:
+        return as_text(*self._shown())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._shown())
+
+    def _shown(self) -> tuple[str, list[tuple[str, ...]], int]:
+        title = f"Certificate of {len(self)} samples on {self.label.device}"
+        try:
+            rows = table(vars(self))
+        except RuntimeError:  # tensors without numbers: on the meta device, or being traced
+            rows = [("", *vars(self))]
+        return title, rows, len(self) - len(rows) + 1
 
 
 @runtime_checkable

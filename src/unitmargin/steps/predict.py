@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
 
+from unitmargin.certificates.rows import DIGITS
 from unitmargin.data import InputBatch
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.numbers import require_whole
@@ -13,9 +13,6 @@ from unitmargin.guard import Claims, Model
 from unitmargin.runs.certifier import CERTIFY_BATCH, certify_files
 
 HEADER = ("source", "predicted", "radius", "runner-up", "margin")
-
-DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
-"""Digits of a number that people read, rounded down: a larger radius was not certified."""
 
 NONE = "-"
 """Stands for no class."""
