@@ -1,6 +1,7 @@
 """What happens around every solver: arguments, the caller's model, batches, counts, progress."""
 
 import copy
+import io
 from typing import Any
 
 import pandas
@@ -146,12 +147,18 @@ def test_without_refinements_the_solver_keeps_its_own_point() -> None:
     assert int((refined.n_forward - own.n_forward).max()) <= 20
 
 
-def test_progress_counts_evaluations(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("progress", [True, False])
+def test_a_bar_counts_evaluations_on_a_terminal_alone(
+    terminal: bool, progress: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr("sys.stderr", screen)
     truth, x, labels = exact("affine", torch.float32, 4)
-    minimal_perturbation(truth.network, x, labels, progress=True)
-    assert "evaluations" in capsys.readouterr().err
-    minimal_perturbation(truth.network, x, labels)
-    assert capsys.readouterr().err == ""
+    minimal_perturbation(truth.network, x, labels, progress=progress)
+    assert ("evaluations" in screen.getvalue()) == (terminal and progress)
+    assert (screen.getvalue() == "") == (not (terminal and progress))
 
 
 class Softmax(nn.Module):

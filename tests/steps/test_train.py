@@ -1,5 +1,6 @@
 """Training: schedules, learning, and runs that are interrupted and resumed bit by bit."""
 
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -226,6 +227,16 @@ def test_it_prints_one_line_an_epoch_unless_quiet(capsys: pytest.CaptureFixture[
     train(dense(), data, data, epochs=1, batch_size=16, quiet=True)
     captured = capsys.readouterr()
     assert captured.out + captured.err == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_log_holds_no_progress_bar(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr("sys.stderr", screen)
+    data = blobs(40, (6,))
+    train(dense(), data, data, epochs=1, batch_size=16)
+    assert ("epoch 1:" in screen.getvalue()) == terminal
 
 
 def test_an_epoch_is_evaluated_where_its_turn_has_come_and_at_the_end() -> None:

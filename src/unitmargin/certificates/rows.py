@@ -54,7 +54,7 @@ def _listed(index: object) -> list[Any]:
         return index
     if isinstance(index, Integral) and not isinstance(index, bool):
         return [index]
-    if isinstance(index, bool | tuple | str | bytes | None):
+    if isinstance(index, float | bool | tuple | str | bytes | None):
         raise TypeError(f"index must choose samples, got {shown(index)}; {STEP}")
     given = as_tensor("index", index)
     if given.ndim > 1:

@@ -4,7 +4,7 @@ import os
 import urllib.request
 from pathlib import Path
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from unitmargin.data.files import CHUNK, DataError, fingerprint
 from unitmargin.foundation.files import write_aside

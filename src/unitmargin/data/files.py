@@ -15,7 +15,7 @@ from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Never
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from unitmargin.foundation.files import file_sha256
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.numbers import (
@@ -49,7 +49,7 @@ def search(
     with (
         torch.inference_mode(False),
         torch.autocast(inputs.device.type, enabled=False),
-        tqdm(disable=not progress, unit=" evaluations") as bar,
+        tqdm(disable=None if progress else True, unit=" evaluations") as bar,
     ):
         start = inputs.to(torch.float64, copy=True)
         classes = classes.to(inputs.device, copy=True)

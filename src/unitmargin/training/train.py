@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share

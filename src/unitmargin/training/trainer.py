@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from unitmargin.data import Samples, random_crop_flip
 from unitmargin.layers.faithful import require_faithful
@@ -70,7 +70,8 @@ class Trainer:
         first = epoch * self.epoch_steps
         batches = order.split(self.options.batch_size)[: self.steps - first]
         seen = sum(map(len, batches))
-        bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet)
+        # disable=None hides the bar where the output is no terminal, as a log.
+        bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet or None)
         self.model.train()
         for step, index in enumerate(bar):
             progress = (first + step) / self.steps
