@@ -26,8 +26,10 @@ CONTRACT = [
     "load",
     "load_dataset",
     "minimal_perturbation",
+    "report",
     "save",
     "train",
+    "verify",
 ]
 """Names may be added; these stay."""
 

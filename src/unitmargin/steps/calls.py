@@ -1,0 +1,82 @@
+"""Verbs as functions of a folder's path, for programs and notebooks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.files import as_path
+from unitmargin.foundation.numbers import require_whole, shown
+from unitmargin.runs.findings import Findings
+from unitmargin.runs.folder import RunFolder
+from unitmargin.steps.report import report_run
+from unitmargin.steps.verify import DEFAULT_SOLVERS, BoxChoice, verify_run
+
+
+def verify(
+    folder: str | Path,
+    solvers: Sequence[str] = DEFAULT_SOLVERS,
+    samples: int | None = None,
+    box: BoxChoice = "auto",
+    rounding_attack: bool = False,
+    data: str | Path | None = None,
+) -> Findings:
+    """Try to break the promises of a run folder, as ``unitmargin verify`` does.
+
+    Args:
+        folder: a certified run.
+        solvers: of the minimal adversarial perturbation, by name, with options after a colon
+            (``sphere_tracing:steps=300``).
+        samples: how many test samples are attacked, spread evenly; default: the recipe's.
+        box: ``auto`` searches without a box and, for data in [0, 1], within it; ``off`` only
+            without, ``only`` only within.
+        rounding_attack: also search the edge of each certified ball by units in the last place.
+        data: file or folder of the data set, if it has moved since the training.
+
+    Returns:
+        What stands in checks.json: ``passed``, ``checks`` with a value and a bound each, and
+        ``solvers`` with the distances that were found. A broken promise is a result, no error.
+
+    Raises:
+        TypeError: an argument of another kind.
+        ValueError: an unknown solver, option or box, fewer than one sample, a box that the data
+            leave; a file of an earlier step that is missing, damaged, or of another model.
+
+    Cost: at most 90 forward and backward passes a sample and box.
+
+    Example:
+        >>> verify("runs/nothing")
+        Traceback (most recent call last):
+        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+    """
+    run = RunFolder(as_path("folder", folder))
+    several = isinstance(solvers, Sequence) and not isinstance(solvers, str)
+    if not several or not all(isinstance(name, str) for name in solvers):
+        rule = "solvers must be a tuple of names"
+        raise TypeError(f'{rule}, got {shown(solvers)}; pass ("sphere_tracing",)')
+    require_choice("box", box, get_args(BoxChoice))
+    count = None if samples is None else require_whole("samples", samples, 1, "leave it out")
+    moved = None if data is None else as_path("data", data)
+    verify_run(run, solvers, count, box, rounding_attack, moved)
+    return run.findings()
+
+
+def report(folder: str | Path) -> Path:
+    """Write report.html, report.md and report.json of a verified run folder; the path of the first.
+
+    report.html is one file that needs no network; report.json holds every number it shows.
+
+    Raises:
+        TypeError: what is no path.
+        ValueError: a file of an earlier step is missing or does not fit the others.
+
+    Cost: seconds; it reads, and computes nothing.
+
+    Example:
+        >>> report("runs/nothing")
+        Traceback (most recent call last):
+        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+    """
+    run = RunFolder(as_path("folder", folder))
+    report_run(run)
+    return run.report_html
