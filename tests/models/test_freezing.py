@@ -5,11 +5,12 @@ import math
 import pickle
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 from torch import nn
 
+from unitmargin.data.digits import FILE
 from unitmargin.heads import HEADS
 from unitmargin.layers.contract import Layer
 from unitmargin.models import (
@@ -90,9 +91,9 @@ def test_a_float64_model_trains_and_freezes_to_rounding(name: str) -> None:
 
 def test_weights_that_left_the_manifold_are_refused() -> None:
     """Digits by AdamW on the raw parameters: 0.94 of them right, and 0.3 behind a polish."""
-    digits = load_digits()
-    x = torch.tensor(digits.images / 16.0, dtype=torch.float32).flatten(1)
-    y = torch.tensor(digits.target)
+    with np.load(FILE) as digits:
+        x = torch.from_numpy(digits["inputs"]).flatten(1) / 16.0
+        y = torch.from_numpy(digits["labels"]).long()
     model = DenseUGNN((64,), 10, linear="manifold")
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     for index in torch.randperm(len(x)).split(128):
