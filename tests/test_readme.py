@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from unitmargin.runs.recipe import read_recipe
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/guide.md")
-INSTALLING = ("make demo",)
-"""Shown commands that create an environment: their target is looked up, not run."""
+INSTALLING = (
+    "pip install torch --index-url https://download.pytorch.org/whl/cpu",
+    "pip install unitmargin",
+)
+"""Shown commands that change the environment: they are not run."""
 NEEDS_DATA = "unitmargin run cifar10-fast --data IMAGES"
 """Needs the CIFAR-10 images: only its arguments are parsed."""
 
@@ -59,7 +63,6 @@ def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert NEEDS_DATA in lines
     for line in lines:
         if line in INSTALLING:
-            assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
             continue
         program, *arguments = shlex.split(line, comments=True)
         assert program == "unitmargin", line
@@ -67,6 +70,26 @@ def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             main(arguments)
         assert status.value.code == (2 if line == NEEDS_DATA else 0), line
     assert (tmp_path / "runs/walk/report.html").is_file()
+
+
+def test_extras_that_are_named_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py")]
+    named = {n for page in pages for n in re.findall(r"unitmargin\[(\w+)\]", page.read_text())}
+    assert named
+    assert named <= set(extras)
+
+
+def test_the_page_of_the_package_index_links_to_no_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    page = (ROOT / "README.md").read_text()
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    for rule in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        page = re.sub(rule["pattern"], rule["replacement"], page)
+    left = re.findall(r"\]\(([^)]*)\)", page)
+    assert left == [link for link in links if link.startswith("https:")] != links
 
 
 def test_linked_files_exist() -> None:

@@ -46,7 +46,7 @@ def wandb(folder: Path, options: Mapping[str, Any]) -> Iterator[Log]:
 
 @contextmanager
 def trackio(folder: Path, options: Mapping[str, Any]) -> Iterator[Log]:
-    """A run in trackio's own folder (TRACKIO_DIR); nothing leaves the machine."""
+    """A run in trackio's own folder (TRACKIO_DIR), or where TRACKIO_SPACE_ID sends it."""
     import trackio
 
     config = dict(options)
