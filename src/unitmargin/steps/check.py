@@ -19,7 +19,8 @@ def check_files(
     named = certificates.suffix == ".csv" and not certificates.is_dir()
     table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
     folder = table.parent
-    certify = f"certify {folder}" if _is_run(folder) else f"certify MODEL --data DATA --out {folder}"
+    new = "MODEL --data DATA --out "
+    certify = f"certify {'' if _is_run(folder) else new}{folder}"
     files = (
         (table, certify),
         (table.with_suffix(".json"), certify),
