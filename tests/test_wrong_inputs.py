@@ -120,7 +120,7 @@ FOLDERS = [
     )
 ] + [
     row("check none", "none/certificates.csv does not exist; run `unitmargin certify none` first"),
-    row("check a.csv", "a.csv does not exist; run `unitmargin certify .` first"),
+    row("check a.csv", "a.csv does not exist; run `unitmargin certify MODEL --data DATA --out"),
     row(f"check {RUN} --model none", "none does not exist; run `unitmargin freeze runs/tiny`"),
     row(f"check {RUN} --inputs none", "run `unitmargin certify runs/tiny --inputs` first"),
 ]  # fmt: skip

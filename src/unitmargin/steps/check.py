@@ -19,11 +19,13 @@ def check_files(
     named = certificates.suffix == ".csv" and not certificates.is_dir()
     table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
     folder = table.parent
+    new = "MODEL --data DATA --out "
+    certify = f"certify {'' if _is_run(folder) else new}{folder}"
     files = (
-        (table, f"certify {folder}"),
-        (table.with_suffix(".json"), f"certify {folder}"),
+        (table, certify),
+        (table.with_suffix(".json"), certify),
         (model or _model(folder), f"freeze {folder}"),
-        (inputs or folder / "inputs.safetensors", f"certify {folder} --inputs"),
+        (inputs or folder / "inputs.safetensors", f"{certify} --inputs"),
     )
     for file, command in files:
         if not file.is_file():
@@ -42,6 +44,11 @@ def check_files(
         f"{silent} claim nothing, profile {profile} -> {written}"
     )
     return "\n".join(lines), not failed
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a run's own certificates stand there; those of new inputs have their own folder."""
+    return not folder.is_dir() or (folder / "model.safetensors").is_file()
 
 
 def _model(folder: Path) -> Path:
