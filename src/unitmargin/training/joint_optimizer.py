@@ -11,7 +11,8 @@ class JointOptimizer(torch.optim.Optimizer):
 
     Guarantee: steps equal bit for bit those of the optimisers on their own. ``param_groups`` are
     theirs in turn, and what is changed there is what the next step does, so schedules, gradient
-    scalers, copies, pickles and ``state_dict`` are those of any torch optimiser.
+    scalers, copies, pickles and ``state_dict`` are those of any torch optimiser; a state goes on in
+    an optimiser that was built alike.
 
     Raises:
         ValueError: a parameter that two optimisers own, or a group that is added later.
