@@ -1,4 +1,4 @@
-"""Every code block of README and guide runs, and the commands they show exist."""
+"""Every code block of README, guide and estimator runs, and the commands they show exist."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from unitmargin.cli import main
 from unitmargin.runs.recipe import read_recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/guide.md")
+PAGES = ("README.md", "docs/guide.md", "docs/estimator.md")
 INSTALLING = (
     "pip install torch --index-url https://download.pytorch.org/whl/cpu",
     "pip install unitmargin",

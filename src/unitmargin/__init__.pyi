@@ -7,6 +7,7 @@ from .certificates.closest import closest_adversarial as closest_adversarial
 from .data import load_dataset as load_dataset
 from .deployment import certifying_network as certifying_network
 from .deployment import export_onnx as export_onnx
+from .estimators import UGNNClassifier as UGNNClassifier
 from .frozen import FrozenNetwork as FrozenNetwork
 from .frozen import load as load
 from .frozen import save as save

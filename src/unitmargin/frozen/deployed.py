@@ -73,6 +73,10 @@ class FrozenNetwork(Network):
             )
         self._proofs: Proofs | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the proof: whoever unpickles or copies the network proves its own weights."""
+        return self.__dict__ | {"_proofs": None}
+
     @property
     def layers(self) -> torch.nn.ModuleList:
         return self.network.layers

@@ -219,7 +219,8 @@ def require_activation(name: str) -> str:
         ValueError: unknown name.
     """
     sized = f"({'|'.join(SIZED)})([2-9]|[1-9][0-9]{{1,8}})"
-    if name not in ACTIVATIONS and not re.fullmatch(sized, name):
+    known = isinstance(name, str) and (name in ACTIVATIONS or re.fullmatch(sized, name))
+    if not known:
         raise ValueError(
             f"activation must be one of {', '.join(ACTIVATIONS)}, or {' or '.join(SIZED)} and a "
             f"size of at least 2, got {name!r}; {advice(name, ACTIVATIONS)}"

@@ -1,0 +1,285 @@
+"""A signed distance classifier as a scikit-learn estimator."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from unitmargin.certificates.certify import Certificate, certify
+from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import as_tensor, require_whole, shown
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.heads import UPD_HEADS
+from unitmargin.layers.margin import margins
+from unitmargin.models import DenseUGNN, freeze
+from unitmargin.models.freezing import DTYPES
+from unitmargin.training.options import SEEDS, TrainingOptions
+from unitmargin.training.train import EpochRecord, train
+
+FLOATS = (np.float64, np.float32)
+"""Types in which X is kept; all others become the first."""
+
+DEPTH = 3
+"""Default layers: on three small tables, two left some seeds five points below the others."""
+
+TRAINING = (
+    "epochs", "batch_size", "learning_rate", "manifold_rate", "schedule", "weight_decay", "loss",
+    "margin", "offset", "temperature",
+)  # fmt: skip
+"""Parameters that are training options of the same name."""
+
+DRAWING = threading.Lock()
+"""Held while torch's global generator is lent for the weights of a new network."""
+
+
+class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A fully connected Unitary-Gradient network for scikit-learn: margins are distances.
+
+    Fitting trains a :class:`unitmargin.DenseUGNN` and freezes it. Every radius and distance is an
+    l2 distance in the units of the X of this estimator: behind a scaler in a pipeline, those of
+    the scaled X (docs/estimator.md has the example that goes wrong).
+
+    Parameters are judged in ``fit``, and are those of :class:`unitmargin.DenseUGNN` and the options
+    of :func:`unitmargin.train` of the same names, except for
+
+    Args:
+        hidden: widths, never growing, the first at most the number of features; default: three
+            layers as wide as X.
+        head: one of ``unitmargin.heads.UPD_HEADS``, which make margins distances.
+        dtype: float32 or float64, of the frozen weights.
+        warm_start: whether ``fit`` goes on from the weights of the last one.
+        random_state: of weights and order: a whole number, a RandomState, or None for NumPy's
+            global one. torch's global generator is left as it was.
+        verbose: whether to print a progress bar and a line an epoch.
+
+    Attributes:
+        frozen_: the :class:`unitmargin.FrozenNetwork`; ``unitmargin.save`` writes it.
+        model_: the network in training that a warm start goes on from.
+        classes_: labels in order; class k of ``frozen_`` is ``classes_[k]``.
+        n_features_in_, feature_names_in_: of X, the names where X is a data frame of such.
+        n_iter_: epochs, all warm starts together.
+        history_: one :class:`unitmargin.training.train.EpochRecord` an epoch of the last fit.
+
+    Shapes: ``X (n, features)``, real and finite, a dense array, list, tensor or data frame.
+    Guarantee: equal data, parameters and whole ``random_state`` give equal weights to the last bit,
+    on one machine with one number of threads; a pickled estimator predicts as before to the last
+    bit.
+    Needs: at least ``n_classes - 1`` features (``n_classes`` for the head ``bounded``), since
+    so many dimensions hold ``n_classes`` regions at mutual distance 1.
+
+    Raises:
+        TypeError: in ``fit``, sample weights, which the losses do not know; sparse X.
+        ValueError: in ``fit``, a parameter, X or y that breaks its rule, such as y of one class.
+        sklearn.exceptions.NotFittedError: an answer before ``fit``.
+
+    There is no ``predict_proba``: a margin is a distance and no probability. Behind a
+    ``CalibratedClassifierCV`` there is one, made of ``decision_function``.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> classifier = UGNNClassifier(epochs=20, random_state=0).fit(X, y)
+        >>> classifier.score(X, y) > 0.9, classifier.radius(X).shape
+        (True, (150,))
+    """
+
+    frozen_: FrozenNetwork
+    model_: DenseUGNN
+    classes_: NDArray[Any]
+    history_: tuple[EpochRecord, ...]
+    n_iter_: int
+
+    def __init__(
+        self,
+        hidden: Sequence[int] | Any = None,
+        *,
+        activation: str | Any = "maxmin",
+        linear: str | Any = "manifold",
+        head: str | Any = "simplex",
+        dtype: str | Any = "float32",
+        epochs: int | Any = 100,
+        batch_size: int | Any = 32,
+        learning_rate: float | Any = 1e-2,
+        manifold_rate: float | Any = 2e-2,
+        schedule: str | Any = "linear",
+        weight_decay: float | Any = 0.0,
+        loss: str | Any = "offset_cross_entropy",
+        margin: float | Any = 0.5,
+        offset: float | Any = 0.2,
+        temperature: float | Any = 0.25,
+        warm_start: bool | Any = False,
+        random_state: int | np.random.RandomState | Any = None,
+        verbose: bool | Any = False,
+    ) -> None:
+        self.hidden = hidden
+        self.activation = activation
+        self.linear = linear
+        self.head = head
+        self.dtype = dtype
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.manifold_rate = manifold_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.loss = loss
+        self.margin = margin
+        self.offset = offset
+        self.temperature = temperature
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> "UGNNClassifier":
+        """Train on X and y of any labels, and freeze.
+
+        ``refused`` takes nothing: sample weights are refused by name.
+        Cost: seconds for a thousand samples of thirty features.
+        """
+        _refuse(refused)
+        again = bool(self.warm_start) and hasattr(self, "model_")
+        X, y = validate_data(self, X, y, dtype=FLOATS, reset=not again)
+        check_classification_targets(y)
+        encoder = LabelEncoder()
+        labels = encoder.fit_transform(y).astype(np.int64)
+        classes = encoder.classes_
+        _require_classes(classes, self.classes_ if again else classes)
+        done = self.n_iter_ if again else 0
+        seed = int(check_random_state(self.random_state).randint(SEEDS, dtype=np.int64))
+        options = self._options((seed + done) % SEEDS)
+        dtype = choose("dtype", self.dtype, DTYPES)
+        model = self._build(X.shape[1], len(classes), seed)
+        if again:
+            _take_weights(model, self.model_)
+        samples = (X, labels)
+        history = train(model, samples, samples, options, quiet=not self.verbose).history
+        self.frozen_ = freeze(model, dtype, classes=[str(name) for name in classes])
+        self.model_, self.classes_ = model, classes
+        self.history_, self.n_iter_ = history, done + len(history)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels ``(n,)``, those that :meth:`certificate` certifies, of X in any domain."""
+        logits = self._logits(X)
+        return self.classes_[logits.numpy().argmax(1)]  # type: ignore[no-any-return]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        r"""Signed distances to the boundary in float64, of X in any domain.
+
+        Shapes: for two classes ``(n,)``, the distance to the other class, positive where
+        ``classes_[1]`` is predicted; for C classes ``(n, C)``, that to the boundary of each class's
+        region, :math:`f_k - \\max_{j \\ne k} f_j`: positive inside of the region alone.
+        Guarantee: a lower bound of that distance in absolute value, but for rounding, which
+        :meth:`radius` takes into account; the distance itself where the network is affine up to
+        the boundary.
+        """
+        logits = self._logits(X)
+        columns = [
+            margins(logits, torch.full((len(logits),), k)) for k in range(len(self.classes_))
+        ]
+        both = columns[1] if len(columns) == 2 else torch.stack(columns, 1)
+        return both.numpy()
+
+    def radius(self, X: Any, domain: str = "model") -> NDArray[np.float64]:
+        """Certified radii ``(n,)`` in the units of X; see :meth:`certificate`."""
+        return self.certificate(X, domain).radius.numpy()
+
+    def certificate(self, X: Any, domain: str = "model") -> Certificate:
+        """The certificate of each prediction; its labels are class numbers, of ``classes_``.
+
+        A ``ValueError`` says that entries of X lie outside of the domain of the training samples
+        (their range and its width on each side), where X is likely in other units than the radius
+        would be; ``domain="any"`` takes them. See :func:`unitmargin.certify`.
+        """
+        inputs = self._inputs(X)
+        return certify(self.frozen_, inputs, domain=domain)
+
+    def _options(self, seed: int) -> TrainingOptions:
+        values = {name: _plain(getattr(self, name)) for name in TRAINING}
+        options = TrainingOptions(**values, seed=seed)
+        return options.changed(evaluate_every=options.epochs)
+
+    def _build(self, features: int, classes: int, seed: int) -> DenseUGNN:
+        """A network with weights of that seed."""
+        needed = classes - choose("head", self.head, UPD_HEADS).spare_features
+        if features < needed:
+            raise ValueError(
+                f"X must have at least {needed} features for {classes} classes, got {features} "
+                "feature(s); append columns of zeros, which change no distance"
+            )
+        hidden = [features] * DEPTH if self.hidden is None else _widths(self.hidden)
+        with DRAWING, torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            return DenseUGNN((features,), classes, self.activation, self.linear, self.head, hidden)
+
+    def _inputs(self, X: Any) -> Tensor:
+        check_is_fitted(self)
+        return as_tensor("X", validate_data(self, X, dtype=FLOATS, reset=False))
+
+    def _logits(self, X: Any) -> Tensor:
+        """The logits that are certified, of inputs in any domain."""
+        inputs = self._inputs(X)
+        with torch.no_grad():
+            logits: Tensor = self.frozen_(inputs)
+        lost = ~logits.isfinite().all(1)
+        if bool(lost.any()):
+            raise ValueError(
+                f"X must be small enough to be evaluated, got a logit that is not finite in sample "
+                f"{int(lost.nonzero()[0])}; scale X, as by a StandardScaler"
+            )
+        return logits
+
+
+def _refuse(parameters: dict[str, Any]) -> None:
+    if parameters:
+        raise TypeError(
+            f"{next(iter(parameters))} must be left out of fit, got a value; this classifier "
+            "weighs all samples alike: repeat samples to weigh them"
+        )
+
+
+def _require_classes(found: NDArray[Any], before: NDArray[Any]) -> None:
+    """Raise unless there are several classes, the same as in the fit before."""
+    if len(found) < 2:
+        raise ValueError(
+            f"y must hold at least 2 classes, got 1 class, {shown(found.tolist()[0])}; add samples "
+            "of another one: one class has no boundary"
+        )
+    if not np.array_equal(found, before):
+        raise ValueError(
+            "y must hold the classes of the fit before for a warm start, "
+            f"{shown(before.tolist())}, got {shown(found.tolist())}; pass samples of all of them, "
+            "or set warm_start=False"
+        )
+
+
+def _take_weights(model: DenseUGNN, trained: DenseUGNN) -> None:
+    try:
+        model.load_state_dict(trained.state_dict())
+    except RuntimeError:
+        raise ValueError(
+            "hidden, linear and head must be those of the fit before for a warm start, got others; "
+            "set warm_start=False, or clone the estimator"
+        ) from None
+
+
+def _widths(hidden: Any) -> list[int]:
+    """Hidden widths as a list; raises unless they are whole numbers in a row."""
+    step = "pass widths, such as (16, 8), or None for as wide as X"
+    if not isinstance(hidden, Sequence | np.ndarray) or isinstance(hidden, str | bytes):
+        raise TypeError(f"hidden must be a list of whole numbers, got {shown(hidden)}; {step}")
+    return [require_whole("hidden", width, 1, step) for width in hidden]
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of NumPy, which grids of parameters are made of, as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
