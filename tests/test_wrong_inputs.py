@@ -377,7 +377,7 @@ OPTIONS = [
     row("reproduce accuracy --limit 0", "limit must be greater than 0, got 0"),
     row("reproduce accuracy --epochs 0", "epochs must be greater than 0, got 0"),
     row("reproduce accuracy --device gpu", "device must be one that torch can use here"),
-    row("reproduce accuracy --data none", "none: must be a folder or a tar archive"),
+    row("reproduce accuracy --data none", "none: must be a folder or a tar or zip archive"),
     row("reproduce accuracy --data empty", "empty: must hold .bin", lambda: os.mkdir("empty")),
     row(f"reproduce accuracy --runs {RUN} --out file", "file: File exists", write("file", "")),
 ] + [

@@ -193,7 +193,7 @@ def test_both_splits_are_needed(tmp_path: Path, pets: dict[str, bytes], split: s
 
 
 def test_no_images_at_all(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold images as train/CLASS/image"):
+    with pytest.raises(DataError, match="must hold images as train/CLASS/IMAGE"):
         images(write_folder(tmp_path / "a", {"notes.txt": b""}))
 
 

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from unitmargin.data.split import Split
 from unitmargin.foundation.numbers import (
     FLOATING,
     Numbers,
@@ -180,6 +181,8 @@ class Samples:
 class Dataset:
     """A named data set: train samples, test samples and the names of the classes.
 
+    ``split`` says which are which where the data came without.
+
     Guarantee: inputs of one shape, at least two classes with different names, every label below the
     number of classes.
 
@@ -196,6 +199,7 @@ class Dataset:
     train: Samples
     test: Samples
     classes: tuple[str, ...]
+    split: Split | None = None
 
     def __post_init__(self) -> None:
         if self.train.in_shape != self.test.in_shape:

@@ -38,7 +38,13 @@ def is_arrays(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(len(NPY))
-    return start.startswith((ZIP, NPY)) or path.suffix in (".npz", ".npy")
+    if not start.startswith(ZIP) or path.suffix in (".npz", ".npy"):
+        return start == NPY or path.suffix in (".npz", ".npy")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return all(name.endswith(".npy") for name in archive.namelist())
+    except FAULTS:
+        return path.suffix != ".zip"
 
 
 def array_names(path: Path) -> list[str]:
