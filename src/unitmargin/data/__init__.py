@@ -10,9 +10,10 @@ from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
 from unitmargin.data.files import DataError
+from unitmargin.data.given import Given, as_pair, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import images
-from unitmargin.data.samples import Dataset, Samples, as_samples
+from unitmargin.data.samples import Dataset, Samples
 from unitmargin.data.split import Split
 from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
 from unitmargin.data.toys import TOYS, toy
@@ -21,9 +22,9 @@ from unitmargin.foundation.files import as_path
 from unitmargin.foundation.numbers import shown
 
 __all__ = [
-    "DATASETS", "MADE", "DataError", "Dataset", "ImageOptions", "InputBatch", "Samples", "Split",
-    "as_samples", "augment", "holds_images", "holds_splits", "load_dataset", "random_crop_flip",
-    "read_inputs",
+    "DATASETS", "MADE", "DataError", "Dataset", "Given", "ImageOptions", "InputBatch", "Samples",
+    "Split", "as_pair", "as_samples", "augment", "holds_images", "holds_splits", "is_torch_data",
+    "load_dataset", "random_crop_flip", "read_batches", "read_inputs",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
