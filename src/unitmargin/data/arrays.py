@@ -118,10 +118,19 @@ def _samples(arrays: Arrays, split: str) -> Samples:
 
 def _channels_first(inputs: NDArray[Any]) -> NDArray[Any]:
     """Bytes of images with their channels forward, where it is plain that they come last."""
-    if inputs.dtype != np.uint8 or inputs.ndim != 4 or inputs.shape[3] not in LAST_CHANNELS:
-        return inputs
-    plain = min(inputs.shape[1:3]) > max(LAST_CHANNELS)
-    return inputs.transpose(0, 3, 1, 2) if plain else inputs
+    return inputs.transpose(0, 3, 1, 2) if channels_last(inputs.shape, inputs.dtype) else inputs
+
+
+def channels_last(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether it is plain that the channels of images come last: bytes, and no other axis is as
+    short.
+
+    Example:
+        >>> channels_last((60, 32, 32, 3), np.dtype(np.uint8))
+        True
+    """
+    images = dtype == np.uint8 and len(shape) == 4 and shape[3] in LAST_CHANNELS
+    return images and min(shape[1:3]) > max(LAST_CHANNELS)
 
 
 def _require_layout(key: str, shape: tuple[int, ...]) -> None:

@@ -104,7 +104,13 @@ class RunFolder:
         """The split of a run that was begun, if its data came without one."""
         if not (self.begun and self.split_file.exists()):
             return None
-        return self._read(self.split_file, TRAIN, lambda file: Split(**read_json(file)))
+        try:
+            content = read_json(self.split_file)
+            return Split(**content if isinstance(content, dict) else {})
+        except (ValueError, OSError) as error:
+            raise RunError(
+                f"{self.split_file}: {error}; remove it, and the same images give the same split"
+            ) from None
 
     def dataset(self, data: Path | None = None) -> Dataset:
         """The data set of the run, from its place or from another one; split as it was trained.
