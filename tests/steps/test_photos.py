@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from data.tiny import photo, write_folder, zip_bytes
+from data.tiny import photo, png, write_folder, zip_bytes
 from tables import read_rows
 
 from unitmargin.foundation.files import file_sha256
@@ -67,15 +67,13 @@ def test_a_run_keeps_the_split_of_its_photos(base: Path) -> None:
 def test_photos_that_were_added_are_left_out(base: Path) -> None:
     run = RunFolder(base / "run")
     before = run.certificates_file.read_bytes()
-    write_folder(
-        base / "photos", {"cat/new.png": photo(9, (33, 44)), "cow/1.png": photo(8, (9, 9))}
-    )
+    write_folder(base / "photos", {"cat/new.png": photo(9, (33, 44)), "cow/1.png": png()})
     certify_run(run)
     assert run.certificates_file.read_bytes() == before
     assert verify_run(run)[1]
     assert train_run(run.recipe(), run).endswith("is already there")
-    extended = run.recipe().changed(training={"seed": 1})
-    train_run(extended, RunFolder(base / "other"))
+    write_folder(base / "photos", {"cow/2.png": png(9)})
+    train_run(run.recipe(), RunFolder(base / "other"))
     assert len(json.loads((base / "other/split.json").read_text())["classes"]) == 3
 
 
@@ -114,5 +112,10 @@ def test_new_photos_are_resized_as_those_of_the_training(base: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", '{"classes": []}', "{" * 9])
 def test_a_damaged_split_is_refused(base: Path, content: str) -> None:
     (base / "run/split.json").write_text(content)
-    with pytest.raises(RunError, match=r"split.json.*; run `unitmargin train RECIPE` again"):
-        certify_run(RunFolder(base / "run"))
+    run = RunFolder(base / "run")
+    before = run.certificates_file.read_bytes()
+    with pytest.raises(RunError, match=r"split.json: .*; remove it, and the same images give"):
+        certify_run(run)
+    run.split_file.unlink()
+    certify_run(run)
+    assert run.certificates_file.read_bytes() == before
