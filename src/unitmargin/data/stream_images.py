@@ -69,7 +69,8 @@ def _planes(content: bytes, name: str, wanted: Wanted) -> Planes:
     if image.shape[:2] != (height, width):
         raise DataError(
             f"{name}: must have the size of the network's inputs, {height} x {width}, got "
-            f"{len(image)} x {image.shape[1]} (height x width); resize the images"
+            f"{len(image)} x {image.shape[1]} (height x width); resize the "
+            "images, or name the run or the model file if it was trained with resize"
         )
     if image.ndim == 3 and channels == 1:
         raise DataError(
