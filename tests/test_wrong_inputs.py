@@ -21,17 +21,22 @@ from wrong_inputs import (
     cell,
     cut,
     edit,
+    flat,
     folder,
     gone,
     link,
+    move,
     new,
+    option,
     photos,
     pictures,
     recipe,
     saved,
     table,
+    unsplit,
     whole,
     write,
+    zipped,
 )  # fmt: skip
 
 from unitmargin import cli
@@ -377,7 +382,7 @@ OPTIONS = [
     row("reproduce accuracy --limit 0", "limit must be greater than 0, got 0"),
     row("reproduce accuracy --epochs 0", "epochs must be greater than 0, got 0"),
     row("reproduce accuracy --device gpu", "device must be one that torch can use here"),
-    row("reproduce accuracy --data none", "none: must be a folder or a tar archive"),
+    row("reproduce accuracy --data none", "none: must be a folder or a tar or zip archive"),
     row("reproduce accuracy --data empty", "empty: must hold .bin", lambda: os.mkdir("empty")),
     row(f"reproduce accuracy --runs {RUN} --out file", "file: File exists", write("file", "")),
 ] + [
@@ -418,7 +423,7 @@ DATA = [
     row(TRAIN, expected, pictures(*spoils))
     for spoils, expected in (
         ([gone("data")], "No such file or directory"),
-        ([gone("data"), lambda: os.mkdir("data")], "got no class in train; add the folder"),
+        ([gone("data"), lambda: os.mkdir("data")], "must hold images as train/CLASS/IMAGE and"),
         ([gone("data"), write("data", "x")], "an archive must be a whole tar file"),
         ([gone("data/train/b"), gone("data/test/b")], "two or more different names"),
         ([gone("data/train/b")], "got no train/b; add it"),
@@ -429,6 +434,23 @@ DATA = [
         ([write("data/train/a/notes.txt", "x")], "train/a/notes.txt: must be a whole image"),
         ([link("data/train/a/9.png", "0.png")], "got the symbolic link train/a/9.png"),
         ([write("cache", "x")], "cache: must be a folder that can be written to, got cache"),
+        ([option("resize = 0")], "data.resize must be greater than 0, got 0"),
+        ([option("resize = 'x'")], "data.resize must be a valid integer, got 'x'"),
+        ([option("resize = 5000")], "data.resize must be less than or equal to 4096, got 5000"),
+        ([option("channels = 2")], "data.channels must be 1 or 3, got 2"),
+        ([option("test_share = 1.0")], "data.test_share must be less than 1, got 1.0"),
+        ([option("test_share = 0.0")], "data.test_share must be greater than 0, got 0.0"),
+        ([option("split_seed = -1")], "data.split_seed must be greater than or equal to 0"),
+        ([option("test_share = 0.2")], "test_share must be left out for images that lie in"),
+        ([edit("new.toml", '"images"', '"npz"'), option("resize = 4")], "resize must be left out"),
+        ([move("data/train/a", "data/a")], "got no train/a; add it"),
+        ([move("data/train", "data/old/more/train")], "got no class in train; add the folder"),
+        ([flat("data")], "data: must hold images as train/CLASS/IMAGE and"),
+        ([flat("data"), write("data/a/1.png", ""), option("resize = 4")], "must lie as train/CLA"),
+        ([unsplit("data"), gone("data/b/1.png")], "two different images at least, one to train"),
+        ([unsplit("data"), write("data/a/deep/1.png", "")], "got a/deep; move or remove it"),
+        ([zipped("data"), cut("data")], "(plain, gzip, bzip2 or xz) or zip file, got: File is not"),
+        ([zipped("data", "../x.png")], "names must stay inside the archive, got ../x.png"),
     )
 ]  # fmt: skip
 
@@ -438,7 +460,7 @@ NEW = [
     row(f"{verb} {command}", expected, *spoils)
     for verb in ("certify", "predict")
     for command, expected, spoils in (
-        (f"{RUN} --data none", "none: must be a folder or tar archive of images, a .npz", []),
+        (f"{RUN} --data none", "none: must be a folder or archive of images, a .npz", []),
         (f"{RUN} --data file", "an archive must be a whole tar file", [write("file", "x")]),
         (f"{RUN} --data empty", "must hold one input at least, got", [lambda: os.mkdir("empty")]),
         (ARRAYS, "new.npz: must be a whole .npz or .npy file", [write("new.npz", GARBAGE)]),

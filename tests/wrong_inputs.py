@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,60 @@ def pictures(*spoils: Spoil) -> list[Spoil]:
                     Image.new("L", (4, 4), 50 * file + number).save(place / f"{file}.png")
 
     return [write("new.toml", FILES.format(name="images")), make, *spoils]
+
+
+def option(line: str) -> Spoil:
+    """The recipe of the folder with another option of its data."""
+    return edit("new.toml", "[data]", f"[data]\n{line}")
+
+
+def move(old: str, new: str) -> Spoil:
+    """A file or folder in another place."""
+
+    def spoil() -> None:
+        Path(new).parent.mkdir(parents=True, exist_ok=True)
+        Path(old).rename(new)
+
+    return spoil
+
+
+def unsplit(place: str) -> Spoil:
+    """The classes of the train samples alone."""
+
+    def spoil() -> None:
+        for label in Path(place, "train").iterdir():
+            label.rename(Path(place, label.name))
+        shutil.rmtree(Path(place, "train"))
+        shutil.rmtree(Path(place, "test"))
+
+    return spoil
+
+
+def flat(place: str) -> Spoil:
+    """One image, in no folder of a class."""
+
+    def spoil() -> None:
+        Path(place, "train/a/1.png").rename(Path(place, "1.png"))
+        shutil.rmtree(Path(place, "train"))
+        shutil.rmtree(Path(place, "test"))
+
+    return spoil
+
+
+def zipped(place: str, name: str | None = None) -> Spoil:
+    """A zip archive in the place of a folder, with one more file of that name."""
+
+    def spoil() -> None:
+        files = {str(file.relative_to(place)): file for file in sorted(Path(place).rglob("*.*"))}
+        with zipfile.ZipFile("packed", "w") as archive:
+            for inner, file in files.items():
+                archive.write(file, inner)
+            if name is not None:
+                archive.writestr(name, b"")
+        shutil.rmtree(place)
+        Path("packed").rename(place)
+
+    return spoil
 
 
 def new(**changes: Any) -> Spoil:

@@ -9,6 +9,7 @@ from exact import EXACT, affine, box, sphere, unit_affine
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
 
 from unitmargin.certificates.certify import (
     Certificate,
@@ -17,6 +18,7 @@ from unitmargin.certificates.certify import (
     sound_certificate,
 )
 from unitmargin.certificates.closest import RAY_REACH, closest_adversarial
+from unitmargin.data import Dataset, Samples
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.activations import GroupSort
@@ -349,3 +351,23 @@ def test_the_closed_form_leaves_gradients_and_inputs_alone() -> None:
     assert torch.equal(x.detach(), truth.inputs)
     assert not found.point.requires_grad
     assert not found.flipped_distance.requires_grad
+
+
+def test_all_kinds_of_inputs_get_one_certificate() -> None:
+    truth = affine(torch.float32)
+    x, y = truth.inputs, torch.zeros(len(truth.inputs), dtype=torch.int64)
+    expected = certify(truth.network, x)
+    samples = Samples(x, y)
+    pairs = TensorDataset(x, y)
+    kinds = (
+        (x, y), (x.numpy(), y.numpy()), samples, pairs, TensorDataset(x), Dataset("tiny", samples,
+        samples, ("a", "b")), DataLoader(pairs, batch_size=3), DataLoader(x, batch_size=2),
+    )  # fmt: skip
+    for inputs in kinds:
+        found = certify(truth.network, inputs)
+        assert torch.equal(found.label, expected.label)
+        assert torch.equal(found.runner_up, expected.runner_up)
+        assert (found.radius - expected.radius).abs().max() <= TIGHTNESS
+        assert found.slack.shape == expected.slack.shape
+    with pytest.raises(ValueError, match="x must yield a batch at least, got none; add inputs"):
+        certify(truth.network, TensorDataset(x[:0]))

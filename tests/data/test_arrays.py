@@ -95,3 +95,22 @@ def test_arrays_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         write_arrays(tmp_path / "x.npz", {"a": IMAGES})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_bytes_may_have_their_channels_last(tmp_path: Path, channels: int) -> None:
+    images = np.random.default_rng(0).integers(256, size=(4, 5, 6, channels), dtype=np.uint8)
+    labels = np.array([0, 1, 0, 1])
+    path = tmp_path / "a.npz"
+    np.savez(path, x_train=images, y_train=labels, x_test=images[:2], y_test=labels[:2])
+    dataset = npz(path)
+    assert dataset.in_shape == (channels, 5, 6)
+    assert np.array_equal(dataset.train.inputs.numpy(), images.transpose(0, 3, 1, 2))
+
+
+def test_short_axes_stay_where_they_are(tmp_path: Path) -> None:
+    images = np.zeros((4, 2, 4, 4), np.uint8)
+    path = tmp_path / "a.npz"
+    labels = np.array([0, 1, 0, 1])
+    np.savez(path, x_train=images, y_train=labels, x_test=images, y_test=labels)
+    assert npz(path).in_shape == (2, 4, 4)

@@ -156,5 +156,5 @@ def test_cifar10_refuses_and_names_the_file(
 
 
 def test_a_missing_path_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="absent: must be a folder or a tar archive"):
+    with pytest.raises(DataError, match="absent: must be a folder or a tar or zip archive"):
         cifar10(tmp_path / "absent")

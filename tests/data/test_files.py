@@ -196,7 +196,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_path_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "absent"
-    with pytest.raises(DataError, match=f"{path}: must be a folder or a tar archive"):
+    with pytest.raises(DataError, match=f"{path}: must be a folder or a tar or zip archive"):
         contents(path)
     with pytest.raises(DataError, match=f"{path}"):
         fingerprint(path)

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from data.tiny import png, tar_bytes, write_folder
+from data.tiny import photo, png, tar_bytes, write_folder, zip_bytes
 
 import unitmargin.data.pixels
 from unitmargin.data.files import DataError
+from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import images
+from unitmargin.data.pixels import pixels
 
 
 def packed(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> Path:
@@ -193,7 +195,7 @@ def test_both_splits_are_needed(tmp_path: Path, pets: dict[str, bytes], split: s
 
 
 def test_no_images_at_all(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold images as train/CLASS/image"):
+    with pytest.raises(DataError, match="must hold images as train/CLASS/IMAGE"):
         images(write_folder(tmp_path / "a", {"notes.txt": b""}))
 
 
@@ -222,4 +224,108 @@ def test_an_archive_cut_short_is_refused(
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match=f"{path}: must be readable"):
         images(path)
+    assert list(cache.iterdir()) == []
+
+
+SIZES = [(40, 30), (30, 40), (64, 64), (25, 25), (90, 33)]
+KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+
+
+def album(root: Path, count: int = 10) -> Path:
+    """Photos of mixed sizes, formats and orientations in a folder for each class."""
+    files = {
+        f"{label}/{number}.{kind.lower()}": photo(number, size, kind, 1 + number % 8)
+        for shift, label in enumerate(("cat", "dog"))
+        for number in range(shift, count + shift)
+        for size, kind in [(SIZES[number % 5], KINDS[(number + shift) % 5])]
+    }
+    return write_folder(root, files)
+
+
+def test_photos_of_mixed_sizes_are_resized_and_split(tmp_path: Path) -> None:
+    path = album(tmp_path / "photos")
+    with pytest.raises(DataError, match=r"got \d+ x \d+ .*resize = 64 makes all 64 x 64"):
+        images(path)
+    dataset = images(path, options=ImageOptions(resize=16))
+    assert dataset.in_shape == (3, 16, 16)
+    assert torch.bincount(dataset.test.labels).tolist() == [2, 2]
+    assert torch.bincount(dataset.train.labels).tolist() == [8, 8]
+    assert dataset.split is not None
+    first = dataset.split.test[0]
+    content = (path / first.label / first.file).read_bytes()
+    expected = pixels(content, "x", 16).transpose(2, 0, 1)
+    assert np.array_equal(dataset.test.inputs[0].numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "folder"])
+def test_a_split_is_the_same_in_every_place(tmp_path: Path, kind: str) -> None:
+    options = ImageOptions(resize=8, test_share=0.4, split_seed=3)
+    first = images(album(tmp_path / "photos"), options=options)
+    files = {
+        f"top/{file.relative_to(tmp_path / 'photos')}": file.read_bytes()
+        for file in sorted((tmp_path / "photos").rglob("*.*"), reverse=True)
+    }
+    path = tmp_path / kind
+    if kind == "folder":
+        write_folder(path, files)
+    else:
+        path.write_bytes(zip_bytes(files) if kind == "zip" else tar_bytes(files))
+    again = images(path, options=options)
+    assert len(first.test) == 8
+    assert again.split == first.split
+    assert again.train.sha256 == first.train.sha256
+    assert again.test.sha256 == first.test.sha256
+
+
+def test_a_split_that_is_given_is_kept(tmp_path: Path) -> None:
+    path, options = album(tmp_path / "photos"), ImageOptions(resize=8)
+    first = images(path, options=options)
+    write_folder(path, {"cat/new.png": photo(40, (30, 30)), "cow/1.png": photo(41, (30, 30))})
+    (path / "dog/1.webp").rename(path / "dog/renamed.webp")
+    again = images(path, options=options, split=first.split)
+    assert again.classes == first.classes
+    assert again.train.sha256 == first.train.sha256
+    assert again.test.sha256 == first.test.sha256
+    assert again.split == first.split
+    (path / "dog/2.gif").write_bytes(photo(50, (30, 30), "GIF"))
+    with pytest.raises(DataError, match=r"got no dog/2.gif with the content that it had;"):
+        images(path, options=options, split=first.split)
+
+
+@pytest.mark.parametrize("option", ["test_share", "split_seed"])
+def test_options_of_a_split_are_refused_where_there_is_one(
+    tmp_path: Path, pets: dict[str, bytes], option: str
+) -> None:
+    options = ImageOptions(**{option: 0.5 if option == "test_share" else 1})
+    with pytest.raises(DataError, match=f"{option} must be left out for images that lie in"):
+        images(write_folder(tmp_path / "a", pets), options=options)
+
+
+def test_every_way_of_decoding_is_cached_apart(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes]
+) -> None:
+    path = write_folder(tmp_path / "a", pets)
+    for _ in range(2):
+        for options in ({}, {"resize": 2}, {"resize": 2, "channels": 1}, {"channels": 1}):
+            channels, side = options.get("channels", 3), options.get("resize", 4)
+            assert images(path, options=ImageOptions(**options)).in_shape == (channels, side, side)
+    assert len(list(cache.iterdir())) == 4
+
+
+def test_val_takes_the_place_of_test(tmp_path: Path, pets: dict[str, bytes]) -> None:
+    named = {name.replace("test", "val"): content for name, content in pets.items()}
+    dataset = images(write_folder(tmp_path / "a", named))
+    assert values(dataset.test.inputs) == [40, 60]
+    assert dataset.split is None
+
+
+def test_an_interruption_leaves_nothing(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(unitmargin.data.pixels, "pixels", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        images(write_folder(tmp_path / "a", pets))
     assert list(cache.iterdir()) == []

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from data.tiny import one_pixel_png, png
+from data.tiny import one_pixel_png, photo, png
 from PIL import ExifTags, Image
 
 from unitmargin.data.files import DataError
@@ -193,3 +193,52 @@ def test_an_image_cut_short_is_refused(kind: str) -> None:
     content = encoded(Image.fromarray(noise), kind)
     with pytest.raises(DataError, match=r"a.any: .*truncated"):
         pixels(content[: len(content) // 2], "a.any")
+
+
+@pytest.mark.parametrize(("size", "side"), [((96, 64), 32), ((64, 96), 32), ((48, 48), 8)])
+def test_resizing_is_the_middle_of_the_resized_image(size: tuple[int, int], side: int) -> None:
+    content = photo(3, size)
+    with Image.open(io.BytesIO(content)) as image:
+        factor = min(size) // side
+        whole = image.resize((size[0] // factor, size[1] // factor), Image.Resampling.BILINEAR)
+    left, top = (whole.width - side) // 2, (whole.height - side) // 2
+    expected = np.asarray(whole.crop((left, top, left + side, top + side)))
+    assert np.array_equal(pixels(content, "x", resize=side), expected)
+
+
+def test_an_image_of_the_size_asked_for_stays_as_it_is() -> None:
+    stored = np.random.default_rng(0).integers(256, size=(9, 12, 3), dtype=np.uint8)
+    content = encoded(Image.fromarray(stored))
+    assert np.array_equal(pixels(content, "x", resize=9), stored[:, 1:10])
+
+
+def test_resizing_is_antialiased() -> None:
+    board = (np.indices((64, 64)).sum(0) % 2 * 255).astype(np.uint8)
+    found = pixels(encoded(Image.fromarray(board)), "x", resize=8)
+    assert abs(found[1:-1, 1:-1].astype(int) - 127).max() <= 2
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 500), (20_000, 2)])
+def test_images_of_any_shape_are_resized(size: tuple[int, int]) -> None:
+    found = pixels(png(77, size), "x", resize=4)
+    assert np.array_equal(found, np.full((4, 4, 3), 77))
+
+
+def test_images_are_turned_before_they_are_cut() -> None:
+    upright = pixels(photo(1, (60, 40)), "x", resize=20)
+    turned = pixels(photo(1, (60, 40), orientation=6), "x", resize=20)
+    # Pillow rounds to bytes between the two directions.
+    assert abs(turned.astype(int) - np.rot90(upright, -1)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+def test_every_format_is_resized_alike(kind: str) -> None:
+    found = pixels(photo(5, (90, 60), kind), "x", resize=12, channels=3)
+    plain = pixels(photo(5, (90, 60)), "x", resize=12)
+    assert found.shape == (12, 12, 3)
+    assert abs(found.astype(int) - plain).mean() < 8
+
+
+def test_colours_become_grey_and_grey_gets_three_channels() -> None:
+    assert pixels(png(50), "x", channels=1).tolist() == [[50] * 4] * 4
+    assert pixels(png(50, mode="L"), "x", channels=3).tolist() == [[[50] * 3] * 4] * 4

@@ -6,7 +6,8 @@ import pandas
 import pytest
 import torch
 
-from unitmargin.data.samples import Dataset, Samples, as_samples
+from unitmargin.data.given import as_samples
+from unitmargin.data.samples import Dataset, Samples
 
 BYTES = torch.arange(12, dtype=torch.uint8).reshape(4, 3)
 LABELS = torch.tensor([0, 1, 0, 1])

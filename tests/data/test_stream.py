@@ -91,7 +91,7 @@ def test_no_input_is_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none: must be a folder or tar archive .* check the path"):
+    with pytest.raises(DataError, match=r"none: must be a folder or archive .* check the path"):
         list(read_inputs(tmp_path / "none", (3,), CLASSES, 2))
 
 

@@ -106,3 +106,15 @@ def test_a_changed_byte_and_surplus_ones_are_found(tmp_path: Path) -> None:
     single.write_bytes(single.read_bytes() + b"x")
     with pytest.raises(DataError, match="goes on behind its last input"):
         read(single)
+
+
+def test_bytes_may_have_their_channels_last(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(256, size=(3, 6, 5, 3), dtype=np.uint8)
+    wanted = Wanted((3, 6, 5), ("a", "b"))
+    found = [list(read_arrays(saved(tmp_path, x=x), wanted)) for x in (
+        images, np.ascontiguousarray(images.transpose(0, 3, 1, 2)),
+    )]  # fmt: skip
+    for last, first in zip(*found, strict=True):
+        assert np.array_equal(last.numbers, first.numbers)
+    with pytest.raises(DataError, match=r"channels forward with x.transpose\(0, 3, 1, 2\)"):
+        list(read_arrays(saved(tmp_path, x=images / 255), wanted))

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data.tiny import png, tar_bytes, write_folder
+from data.tiny import photo, png, tar_bytes, write_folder, zip_bytes
 from PIL import Image
 
 from unitmargin.data.files import DataError
+from unitmargin.data.image_options import ImageOptions
+from unitmargin.data.pixels import pixels
 from unitmargin.data.stream_images import read_images
 from unitmargin.data.stream_items import Item, Wanted
 
@@ -129,3 +131,34 @@ def test_a_network_of_other_inputs_takes_no_images(
 ) -> None:
     with pytest.raises(DataError, match="images must have one channel or three, got a network"):
         read(tmp_path, {"a.png": png()}, Wanted(in_shape, ("cat", "dog")))
+
+
+def test_images_are_resized_as_in_the_training(tmp_path: Path) -> None:
+    images = {"a.png": photo(1, (9, 7)), "b.png": photo(2, (4, 30), orientation=6)}
+    items = read(tmp_path, images, Wanted((3, 4, 4), ("cat", "dog"), ImageOptions(resize=4)))
+    for item, (name, content) in zip(items, images.items(), strict=True):
+        expected = pixels(content, name, 4).transpose(2, 0, 1) / np.float32(255)
+        assert np.array_equal(item.numbers, expected)
+
+
+def test_resized_images_are_repeated_where_the_training_did(tmp_path: Path) -> None:
+    wanted = Wanted((3, 8, 8), ("cat", "dog"), ImageOptions(resize=4))
+    (item,) = read(tmp_path, {"a.png": photo(1, (9, 7))}, wanted)
+    assert np.array_equal(item.numbers[:, ::2, 1::2], item.numbers[:, 1::2, ::2])
+
+
+def test_colours_become_grey_where_the_training_did(tmp_path: Path) -> None:
+    wanted = GREY._replace(images=ImageOptions(channels=1))
+    (item,) = read(tmp_path, {"a.png": png(51)}, wanted)
+    assert np.array_equal(item.numbers, np.full((1, 4, 4), 0.2, np.float32))
+
+
+def test_a_zip_archive_is_read_as_a_tar_archive_is(tmp_path: Path) -> None:
+    path = tmp_path / "new.zip"
+    path.write_bytes(zip_bytes({f"new/{name}": image for name, image in FILES.items()}))
+    assert [label for _, label in summary(list(read_images(path, COLOUR))).values()] == [
+        1,
+        1,
+        0,
+        -1,
+    ]

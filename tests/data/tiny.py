@@ -3,11 +3,13 @@
 import io
 import struct
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from PIL import Image
+import numpy as np
+from PIL import ExifTags, Image, ImageDraw
 
 
 def png(value: int = 0, size: tuple[int, int] = (4, 4), mode: str = "RGB") -> bytes:
@@ -60,4 +62,31 @@ def tar_bytes(
             header = tarfile.TarInfo(name)
             header.type, header.linkname = kind, target
             archive.addfile(header)
+    return stream.getvalue()
+
+
+def zip_bytes(
+    files: Mapping[str | zipfile.ZipInfo, bytes] | Mapping[str, bytes],
+    method: int = zipfile.ZIP_DEFLATED,
+) -> bytes:
+    """A zip archive; a name that ends in a slash is a folder."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def photo(number: int, size: tuple[int, int], kind: str = "PNG", orientation: int = 1) -> bytes:
+    """A made-up photo: a gradient with a disc in it, each number another one."""
+    width, height = size
+    across, down = np.linspace(0, 200, width), np.linspace(0, 55, height)
+    pixels = np.add.outer(down, across)[:, :, None] * np.array([1.0, 0.7, 0.4]) * (1 - number / 99)
+    image = Image.fromarray(pixels.astype(np.uint8))
+    ImageDraw.Draw(image).ellipse((number, number, number + 9, number + 9), fill=(250, number, 90))
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    stream = io.BytesIO()
+    turned = {"exif": exif} if kind in ("JPEG", "PNG", "WEBP") else {}
+    image.save(stream, kind, **turned)
     return stream.getvalue()

@@ -6,7 +6,7 @@ certifiable robustness; L = 1 for an exact UGNN). That holds for real numbers; t
 holds for the numbers that a computer gets (docs/soundness.md).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,10 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Labels, Values
-from unitmargin.certificates.inputs import require_inputs
+from unitmargin.certificates.inputs import Inputs, input_batches, require_inputs
 from unitmargin.certificates.rows import as_html, as_text, positions, table
-from unitmargin.foundation.numbers import Numbers
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import find_profile
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Affine, require_bound
 from unitmargin.layers.margin import pair_margins, ranked
@@ -184,13 +183,15 @@ def _certificate(
 
 
 def certify(
-    frozen: FrozenNetwork, x: Numbers, profile: str | None = None, domain: str = "model"
+    frozen: FrozenNetwork, x: Inputs, profile: str | None = None, domain: str = "model"
 ) -> Certificate:
     r"""Certify a batch with radii that hold in floating-point arithmetic.
 
     Shapes: ``x (batch, *in_shape)``, a tensor, NumPy array or data frame of any floating dtype
     whose numbers the profile can hold; an empty batch gives an empty certificate. Radii are in the
-    units of ``x``. No labels are needed.
+    units of ``x``. No labels are needed; those of a pair (inputs, labels) are left out. Samples, a
+    torch data set or a loader of pairs or of inputs give one certificate of all their inputs in
+    their order, taken batch by batch; of a ``unitmargin`` data set the test samples are certified.
     Guarantee: no input closer than ``radius`` has another label, whoever evaluates the stored
     weights: in any order of summation, batch size, thread count and device that keep to the
     profile's arithmetic. The margin is divided by proved Lipschitz bounds after a proved bound of
@@ -203,7 +204,7 @@ def certify(
             than those the network was trained in, and so would the radius be; ``any`` takes them.
 
     Raises:
-        TypeError: a model that is not frozen, or ``x`` that is no tensor, array or data frame.
+        TypeError: a model that is not frozen, or ``x`` of another kind.
         ValueError: integer input, another shape or device than the network's, entries outside of
             its domain, an unknown profile, or numbers that the profile cannot hold.
         ProfileError: the environment breaks an assumption of the profile.
@@ -217,6 +218,24 @@ def certify(
         >>> bool((certify(frozen, torch.rand(3, 1, 8, 8)).radius >= 0).all())
         True
     """
+    require_frozen(frozen)
+    batches = (_certify_batch(frozen, batch, profile, domain) for batch in input_batches(x))
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("x must yield a batch at least, got none; add inputs")
+    rest = list(batches)
+    if not rest:
+        return first
+    columns = (
+        torch.cat([getattr(part, column.name) for part in (first, *rest)])
+        for column in fields(Certificate)
+    )
+    return Certificate(*columns)
+
+
+def _certify_batch(
+    frozen: FrozenNetwork, x: object, profile: str | None, domain: str
+) -> Certificate:
     given = require_inputs(frozen, x, domain)
     chosen = find_profile(frozen.profile if profile is None else profile)
     proof = frozen.proof(chosen)

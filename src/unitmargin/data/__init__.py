@@ -3,22 +3,28 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from unitmargin.data.arrays import npz
 from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
 from unitmargin.data.files import DataError
+from unitmargin.data.given import Given, as_pair, as_samples, is_torch_data, read_batches
+from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import images
-from unitmargin.data.samples import Dataset, Samples, as_samples
-from unitmargin.data.stream import InputBatch, holds_splits, read_inputs
+from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.split import Split
+from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import as_path
+from unitmargin.foundation.numbers import shown
 
 __all__ = [
-    "DATASETS", "MADE", "DataError", "Dataset", "InputBatch", "Samples", "as_samples", "augment",
-    "holds_splits", "load_dataset", "random_crop_flip", "read_inputs",
+    "DATASETS", "MADE", "DataError", "Dataset", "Given", "ImageOptions", "InputBatch", "Samples",
+    "Split", "as_pair", "as_samples", "augment", "holds_images", "holds_splits", "is_torch_data",
+    "load_dataset", "random_crop_flip", "read_batches", "read_inputs",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -37,7 +43,12 @@ DATASETS: dict[str, Loader] = {
 
 
 def load_dataset(
-    name: str, path: str | Path | None = None, limit: int | None = None, cache: Path | None = None
+    name: str,
+    path: str | Path | None = None,
+    limit: int | None = None,
+    cache: Path | None = None,
+    split: Split | None = None,
+    **options: Any,
 ) -> Dataset:
     """The data set of that name in ``DATASETS``.
 
@@ -45,10 +56,12 @@ def load_dataset(
         path: file or folder of "images" and "npz"; "cifar10" and "cifar100" are downloaded without.
         limit: takes that many train and test samples, in a fixed order.
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
+        split: of "images", the split of a run (``Dataset.split``); default: one is drawn if needed.
+        options: of "images": resize, channels, test_share, split_seed; see :class:`ImageOptions`.
 
     Raises:
         TypeError: a path or limit of another kind.
-        ValueError: an unknown name, a path that is missing or not wanted, or limit < 1.
+        ValueError: an unknown name or option, a path that is missing or not wanted, or limit < 1.
         DataError: a file that cannot be used.
 
     Example:
@@ -65,5 +78,14 @@ def load_dataset(
         )
     if name in ("images", "npz") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
-    dataset = load() if name in MADE else load(file, folder)
+    given = ImageOptions(**options)
+    if name != "images" and (unwanted := [*given.given(), *["split"][: split is not None]]):
+        raise ValueError(
+            f"{unwanted[0]} must be left out for data set {name!r}, which is read as it is, got "
+            f'{shown(options.get(unwanted[0], split))}; it is an option of "images"'
+        )
+    if name == "images" and file is not None:
+        dataset = images(file, folder, options=given, split=split)
+    else:
+        dataset = load() if name in MADE else load(file, folder)
     return dataset if limit is None else dataset.take(limit)

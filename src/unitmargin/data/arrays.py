@@ -16,14 +16,18 @@ from unitmargin.foundation.files import write_aside
 SPLITS = ("train", "test")
 IMAGE_CHANNELS = (1, 3)
 
+LAST_CHANNELS = (1, 3, 4)
+"""Lengths of a last axis that are channels of bytes, where no other axis is as short."""
+
 Arrays = dict[str, NDArray[Any]]
 
 
 def npz(path: Path, name: str = "npz") -> Dataset:
     """The data set of a ``.npz`` file.
 
-    Inputs of dtype uint8 get the scale 255, which puts them in [0, 1]; floating inputs are rounded
-    to float32 and used as they are. An optional array ``classes`` names the classes; by default
+    Inputs of dtype uint8 get the scale 255, which puts them in [0, 1]; their channels may come last
+    if only that axis has 1, 3 or 4 entries. Floating inputs are rounded to float32 and used as they
+    are. An optional array ``classes`` names the classes; by default
     they are called "0", "1", ...
 
     Shapes: ``x_train`` and ``x_test`` are ``(n, channels, height, width)`` or ``(n, features)``,
@@ -37,6 +41,15 @@ def npz(path: Path, name: str = "npz") -> Dataset:
         >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
         (1, 28, 28)
     """
+    return dataset_of_arrays(read_npz(path), name, path)
+
+
+def read_npz(path: Path) -> Arrays:
+    """The arrays of a ``.npz`` file.
+
+    Raises:
+        DataError: a missing or damaged file, and one of Python objects.
+    """
     if not path.is_file():
         raise DataError(f"{path}: must be a .npz file, found none; check the path")
     try:
@@ -44,13 +57,12 @@ def npz(path: Path, name: str = "npz") -> Dataset:
             content = np.load(stream, allow_pickle=False)
             if isinstance(content, np.ndarray):
                 raise ValueError("a single array")
-            arrays = dict(content)
+            return dict(content)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as fault:
         raise DataError(
             f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
             "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
         ) from fault
-    return dataset_of_arrays(arrays, name, path)
 
 
 def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
@@ -82,7 +94,7 @@ def write_arrays(file: Path, arrays: Arrays) -> None:
 
 
 def _samples(arrays: Arrays, split: str) -> Samples:
-    inputs, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
+    inputs, labels = _channels_first(arrays[f"x_{split}"]), arrays[f"y_{split}"]
     _require_layout(f"x_{split}", inputs.shape)
     is_bytes = inputs.dtype == np.uint8
     if not is_bytes and inputs.dtype.kind != "f":
@@ -102,6 +114,23 @@ def _samples(arrays: Arrays, split: str) -> Samples:
         return Samples(stored, numbers, scale)
     except ValueError as fault:
         raise ValueError(f"{split} samples: {fault}") from fault
+
+
+def _channels_first(inputs: NDArray[Any]) -> NDArray[Any]:
+    """Bytes of images with their channels forward, where it is plain that they come last."""
+    return inputs.transpose(0, 3, 1, 2) if channels_last(inputs.shape, inputs.dtype) else inputs
+
+
+def channels_last(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether it is plain that the channels of images come last: bytes, and no other axis is as
+    short.
+
+    Example:
+        >>> channels_last((60, 32, 32, 3), np.dtype(np.uint8))
+        True
+    """
+    images = dtype == np.uint8 and len(shape) == 4 and shape[3] in LAST_CHANNELS
+    return images and min(shape[1:3]) > max(LAST_CHANNELS)
 
 
 def _require_layout(key: str, shape: tuple[int, ...]) -> None:

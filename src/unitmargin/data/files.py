@@ -1,4 +1,4 @@
-"""The files of a folder or of a tar archive, read as a stream: nothing is ever extracted."""
+"""The files of a folder or of a tar or zip archive, read as a stream: nothing is ever extracted."""
 
 import bz2
 import gzip
@@ -6,6 +6,7 @@ import hashlib
 import lzma
 import os
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,11 +27,26 @@ DECOMPRESSORS: dict[bytes, Callable[[BufferedReader], BufferedIOBase]] = {
 }
 """First bytes of a compressed stream, and what reads it."""
 
+FAULTS = (
+    OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile,
+    NotImplementedError, UnicodeError,
+)  # fmt: skip
+"""What reading a damaged file or archive may raise."""
+
 MAX_DEPTH = 4
 """Top folder / split / class / file: nothing below is part of a known layout."""
 
 CHUNK = 1 << 20
 """Bytes read at a time."""
+
+MAX_FILE = 1 << 28
+"""Bytes of one file that is read: the largest known one holds 150 MB of a data set."""
+
+LITTER = {"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx"}
+"""What file managers leave in folders and archives, beside names that begin with a dot."""
+
+ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
+"""First bytes of a zip archive, and of an empty one."""
 
 
 class DataError(ValueError):
@@ -52,16 +68,17 @@ class Member:
 
 
 def members(path: Path, progress: str | None = None) -> Iterator[Member]:
-    """The files and folders under ``path``: a folder, or a tar archive.
+    """The files and folders under ``path``: a folder, or a tar or zip archive.
 
-    An archive may be plain or compressed with gzip, bzip2 or xz, and is read in its own order; a
-    hard link in it is a file with the content of the one that it names. A folder is read in the
-    order of the names, to a depth of four. What has a part in its name that begins with a dot is
-    left out. With ``progress`` a bar of that name is shown.
+    A tar archive may be plain or compressed with gzip, bzip2 or xz; a hard link in it is a file
+    with the content of the one that it names. Archives are read in their own order, a folder in the
+    order of the names, to a depth of four. Left out is what has a part in its name that begins with
+    a dot or is in ``LITTER``. With ``progress`` a bar of that name is shown.
 
     Raises:
-        DataError: a missing path, a symbolic link, pipe or device, a file that is no tar archive,
-            an archive that was cut short, ends without its end mark or names a file outside of it.
+        DataError: a missing path, a symbolic link, pipe or device, a file that is no archive, an
+            archive that is encrypted, was cut short, ends without its end mark or names a file
+            outside of it, or a file of more than 256 MiB.
 
     Example:
         >>> [member.name for member in members(Path("images"))]  # doctest: +SKIP
@@ -69,14 +86,20 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
     """
     if path.is_dir():
         listing = _listing(path)
-        with _bar(len(listing), progress, "file") as bar:
+        with progress_bar(len(listing), progress, "file") as bar:
             for name, file in listing:
-                yield Member(name, file.is_dir(), _explained(file)(file.read_bytes))
+                yield Member(name, file.is_dir(), partial(_read_file, path, name, file))
                 bar.update()
+    elif is_zip(path):
+        from unitmargin.data.zips import zip_members
+
+        yield from zip_members(path, progress)
     elif path.is_file():
         yield from _archive_members(path, progress)
     else:
-        raise DataError(f"{path}: must be a folder or a tar archive, found neither; check the path")
+        raise DataError(
+            f"{path}: must be a folder or a tar or zip archive, found neither; check the path"
+        )
 
 
 def fingerprint(path: Path) -> str:
@@ -89,11 +112,11 @@ def fingerprint(path: Path) -> str:
         DataError: a missing path, and what :func:`members` refuses in a folder.
     """
     if not path.is_dir():
-        with _explained(path):
+        with explained(path):
             return file_sha256(path)
     digest = hashlib.sha256()
     for name, file in _listing(path):
-        with _explained(file):
+        with explained(file):
             content = "folder" if file.is_dir() else file_sha256(file)
         digest.update(os.fsencode(name) + b"\0" + content.encode() + b"\0")
     return digest.hexdigest()
@@ -102,12 +125,12 @@ def fingerprint(path: Path) -> str:
 def _listing(path: Path) -> list[tuple[str, Path]]:
     found = []
     for root, folders, files in os.walk(path, onerror=partial(_refuse_folder, path)):
-        folders[:] = [name for name in folders if not _hidden(name)]
-        for name in folders + [name for name in files if not _hidden(name)]:
+        folders[:] = [name for name in folders if not left_out(name)]
+        for name in folders + [name for name in files if not left_out(name)]:
             file = Path(root, name)
             inner = file.relative_to(path).as_posix()
             if file.is_symlink() or not (file.is_file() or file.is_dir()):
-                _refuse(path, inner, "symbolic link" if file.is_symlink() else "pipe or device")
+                refuse(path, inner, "symbolic link" if file.is_symlink() else "pipe or device")
             found.append((inner, file))
         if len(Path(root).relative_to(path).parts) >= MAX_DEPTH - 1:
             folders.clear()
@@ -116,15 +139,39 @@ def _listing(path: Path) -> list[tuple[str, Path]]:
 
 def _refuse_folder(path: Path, fault: OSError) -> None:
     """By default a folder that cannot be opened is left out in silence."""
-    with _explained(path):
+    with explained(path):
         raise fault
 
 
-def _hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
+def is_zip(path: Path) -> bool:
+    """Whether a file is a zip archive by its first bytes."""
+    if not path.is_file():
+        return False
+    with explained(path), path.open("rb") as file:
+        return file.read(len(ZIP_STARTS[0])) in ZIP_STARTS
 
 
-def _refuse(path: Path, name: str, kind: str) -> Never:
+def left_out(name: str) -> bool:
+    """Whether a name is hidden, or of what file managers leave."""
+    return any(part.startswith(".") or part.lower() in LITTER for part in name.split("/"))
+
+
+def require_size(path: Path, name: str, size: int) -> None:
+    """Raise unless a file is small enough to be read whole, before any of it is."""
+    if size > MAX_FILE:
+        raise DataError(
+            f"{path}: a file must have {MAX_FILE} bytes at most, got {size} of {name}; remove it"
+        )
+
+
+def _read_file(path: Path, name: str, file: Path) -> bytes:
+    with explained(file):
+        require_size(path, name, file.stat().st_size)
+        return file.read_bytes()
+
+
+def refuse(path: Path, name: str, kind: str) -> Never:
+    """Refuse what is neither file nor folder."""
     raise DataError(
         f"{path}: must hold files, folders and hard links alone, got the {kind} {name}; put what "
         "it stands for in its place (cp and tar do with --dereference) or remove it"
@@ -134,14 +181,14 @@ def _refuse(path: Path, name: str, kind: str) -> Never:
 def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
     linked: dict[int, bytes] | None = None
     for number, (header, read) in enumerate(_entries(path, progress)):
-        name = _inner_name(path, header.name)
-        if not name or _hidden(name):
+        name = inner_name(path, header.name)
+        if not name or left_out(name):
             continue
         if header.islnk():
             linked = _linked(path) if linked is None else linked
             read = partial(linked.__getitem__, number)
         elif not (header.isreg() or header.isdir()):
-            _refuse(path, name, "symbolic link" if header.issym() else "pipe or device")
+            refuse(path, name, "symbolic link" if header.issym() else "pipe or device")
         yield Member(name, header.isdir(), read)
 
 
@@ -151,13 +198,13 @@ def _linked(path: Path) -> dict[int, bytes]:
     They are read apart from the rest: a stream cannot go back to the file that a link names.
     """
     links = [header for header, _ in _entries(path) if header.islnk()]
-    targets = {_inner_name(path, header.linkname) for header in links}
+    targets = {inner_name(path, header.linkname) for header in links}
     contents: dict[str, bytes] = {}
     linked = {}
     for number, (header, read) in enumerate(_entries(path)):
-        name = _inner_name(path, header.name)
+        name = inner_name(path, header.name)
         if header.islnk():
-            target = _inner_name(path, header.linkname)
+            target = inner_name(path, header.linkname)
             if target not in contents:
                 raise DataError(
                     f"{path}: a hard link must name a file that comes before it in the archive, "
@@ -169,7 +216,7 @@ def _linked(path: Path) -> dict[int, bytes]:
     return linked
 
 
-def _inner_name(path: Path, name: str) -> str:
+def inner_name(path: Path, name: str) -> str:
     """The name without what changes nothing: ``./a//b/`` is ``a/b``."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
@@ -184,7 +231,11 @@ def _entries(
     path: Path, progress: str | None = None
 ) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
     """Whatever an archive holds, each with what reads its content before the next is asked for."""
-    with _explained(path), path.open("rb") as raw, _bar(path.stat().st_size, progress, "B") as bar:
+    with (
+        explained(path),
+        path.open("rb") as raw,
+        progress_bar(path.stat().st_size, progress, "B") as bar,
+    ):
         stream = _decompressed(raw)
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_StrictHeader) as archive:
             for header in archive:
@@ -206,7 +257,8 @@ def _decompressed(raw: BufferedReader) -> BufferedIOBase:
 
 
 def _read_entry(path: Path, archive: tarfile.TarFile, header: tarfile.TarInfo) -> bytes:
-    with _explained(path):
+    require_size(path, header.name, header.size)
+    with explained(path):
         content = archive.extractfile(header)
         return content.read() if content else b""
 
@@ -225,17 +277,19 @@ class _StrictHeader(tarfile.TarInfo):
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """What reading a damaged file raises, as one error that names it."""
     try:
         yield
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError) as fault:
+    except FAULTS as fault:
         raise DataError(
             f"{path}: must be readable, and an archive must be a whole tar file (plain, gzip, "
-            f"bzip2 or xz), got: {fault}; fetch or pack the file again"
+            f"bzip2 or xz) or zip file, got: {fault}; fetch or pack the file again"
         ) from fault
 
 
-def _bar(total: int, progress: str | None, unit: str) -> "tqdm[Never]":
+def progress_bar(total: int, progress: str | None, unit: str) -> "tqdm[Never]":
+    """A bar on a terminal, none where it has no name."""
     # disable=None hides the bar where the output is no terminal.
     hidden = True if progress is None else None
     return tqdm(total=total, desc=progress, unit=unit, unit_scale=unit == "B", disable=hidden)

@@ -1,144 +1,190 @@
 """Folders and archives of images, with one folder for each class."""
 
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8
+import torch
+from jaxtyping import Int64, UInt8
 
-from unitmargin.data.arrays import SPLITS, Arrays, dataset_of_arrays, npz, write_arrays
+from unitmargin.data.arrays import read_npz, write_arrays
 from unitmargin.data.cache import cache_folder
-from unitmargin.data.files import DataError, Member, fingerprint, members
-from unitmargin.data.samples import Dataset
+from unitmargin.data.decoding import Pixels, decode
+from unitmargin.data.files import DataError, fingerprint, members
+from unitmargin.data.image_options import TEST_SHARE, ImageOptions
+from unitmargin.data.layout import Layout, read_layout
+from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.split import Split, SplitImage, draw_split, find_split
 
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 """Part of the name of a cached file: raise it when the same images give other arrays."""
 
-LAYOUT = "train/CLASS/image and test/CLASS/image"
+KEPT = ("x", "test", "label", "name", "sha256")
+"""Arrays of a cached file, one entry an image, in the order of class and file name."""
 
-Pixels = UInt8[np.ndarray, "height width *channels"]
+BYTES = 255.0
+
+Planes = UInt8[np.ndarray, "channels height width"]
 
 
-def images(path: Path, cache: Path | None = None, name: str = "images") -> Dataset:
-    """Images that lie as ``train/CLASS/image`` and ``test/CLASS/image``.
+def images(
+    path: Path,
+    cache: Path | None = None,
+    name: str = "images",
+    options: ImageOptions | None = None,
+    split: Split | None = None,
+) -> Dataset:
+    """Images that lie in a folder for each class, below ``train`` and ``test`` or without a split.
 
-    ``path`` is a folder or a tar archive (plain, gzip, bzip2 or xz), with or without one folder
-    around ``train`` and ``test``; one tree gives one data set, as a folder and as an archive.
-    Classes are sorted by name, samples by class and file name. Files and folders whose name begins
-    with a dot are left out. Hard links are files; symbolic ones are refused.
+    ``path`` is a folder or a tar or zip archive, with or without one folder around; one tree gives
+    one data set, as a folder and as an archive. Without ``test`` its place is taken by ``val``,
+    which is left out beside it. Without ``train`` and ``test`` a share of the images of each class
+    is kept for the test (:func:`draw_split`), or those that ``split`` names. Classes are sorted by
+    name, samples by class and file name. Files and folders whose name begins with a dot, and what
+    file managers leave, are left out. Hard links are files; symbolic ones are refused.
 
-    The images are decoded once; the arrays are kept in the cache folder (see :func:`cache_folder`),
-    and are made again when the data changes or the kept file is damaged. Nothing is extracted.
+    The images are decoded once, in several processes if they are many; the arrays are kept in the
+    cache folder (see :func:`cache_folder`), and are made again when the data changes or the kept
+    file is damaged. Nothing is extracted.
 
-    Shapes: inputs are uint8 ``(n, channels, height, width)`` with scale 255; one channel if every
-    image is 8-bit grey, else three.
+    Shapes: inputs are uint8 ``(n, channels, height, width)`` with scale 255; without
+    ``options.channels`` one channel if every image is 8-bit grey, else three.
 
     Raises:
-        DataError: what is no image or would be cut as one, an image of another size, an empty
-            class, classes that differ between train and test, a missing split, a file in the wrong
-            place, a symbolic link, or a damaged archive; the message names the file.
+        DataError: what is no image or would be cut as one, an image of another size without
+            ``options.resize``, what :func:`read_layout` refuses, a symbolic link, or a damaged
+            archive; options or a split that the data have no use for.
 
     Example:
         >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
         ('rose', 'tulip')
     """
-    kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{fingerprint(path)}.npz"
+    options = ImageOptions() if options is None else options
+    form = f"{options.resize or 0}-{options.channels or 0}"
+    kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{fingerprint(path)}-{form}.npz"
     try:
-        return npz(kept, name)
+        decoded = _read(kept)
     except DataError:
         kept.unlink(missing_ok=True)
-    arrays = _arrays(path)
-    dataset = dataset_of_arrays(arrays, name, path)
-    write_arrays(kept, arrays)
-    return dataset
+        decoded = _decoded(path, options)
+        dataset = _dataset(decoded, name, path, options, split)
+        write_arrays(kept, decoded._asdict())
+        return dataset
+    return _dataset(decoded, name, path, options, split)
 
 
-class _Folder(NamedTuple):
-    """The folder of a class; ``top`` is the one around the splits, if any."""
+class _Decoded(NamedTuple):
+    """All images, in the order of class and file name; ``test`` is -1 where there is no split."""
 
-    top: str
-    split: str
-    label: str
-
-
-Tree = dict[_Folder, dict[str, Pixels]]
-"""Images by folder and file name."""
+    x: UInt8[np.ndarray, "n channels height width"]
+    test: Int64[np.ndarray, " n"]
+    label: np.ndarray
+    name: np.ndarray
+    sha256: np.ndarray
 
 
-def _arrays(path: Path) -> Arrays:
-    tree = _decoded(path)
-    classes = _classes(path, tree)
-    grey = all(image.ndim == 2 for folder in tree.values() for image in folder.values())
-    arrays: Arrays = {"classes": np.array(classes)}
-    for split in SPLITS:
-        folders = [tree[folder] for folder in sorted(tree) if folder.split == split]
-        planes = [_planes(folder[file], grey) for folder in folders for file in sorted(folder)]
-        arrays[f"x_{split}"] = np.stack(planes)
-        arrays[f"y_{split}"] = np.repeat(np.arange(len(classes)), [*map(len, folders)])
-    return arrays
+def _read(kept: Path) -> _Decoded:
+    arrays = read_npz(kept)
+    if set(arrays) != set(KEPT) or len({len(array) for array in arrays.values()}) != 1:
+        raise DataError(f"{kept}: must hold decoded images, got {sorted(arrays)}; remove it")
+    return _Decoded(**arrays)
 
 
-def _decoded(path: Path) -> Tree:
-    from unitmargin.data.pixels import pixels
+def _decoded(path: Path, options: ImageOptions) -> _Decoded:
+    layout = read_layout(path)
+    digests: dict[str, str] = {}
+    found: dict[str, Pixels] = {}
+    names: list[str] = []
+    pixels = decode(_contents(path, layout, digests, names), options.resize, options.channels)
+    for number, image in enumerate(pixels):
+        found[names[number]] = image
+        _require_size(f"{path}: {names[number]}", image.shape, found[names[0]].shape)
+    order = sorted(layout.places, key=lambda name: layout.places[name])
+    grey = all(image.ndim == 2 for image in found.values())
+    places = [layout.places[name] for name in order]
+    return _Decoded(
+        x=np.stack([_planes(found.pop(name), grey) for name in order]),
+        test=np.array([place.test if layout.split else -1 for place in places], np.int64),
+        label=np.array([place.label for place in places]),
+        name=np.array([place.file for place in places]),
+        sha256=np.array([digests[name] for name in order]),
+    )
 
-    tree: Tree = {}
-    size: tuple[int, ...] = ()
+
+def _contents(
+    path: Path, layout: Layout, digests: dict[str, str], names: list[str]
+) -> Iterator[tuple[str, bytes]]:
+    """The images as they are encoded; their hashes and names are noted as they pass."""
     for member in members(path, progress=f"decoding {path.name}"):
-        folder = _folder(path, member)
-        if folder is None:
-            continue
-        own = tree.setdefault(folder, {})
-        if member.is_folder:
-            continue
-        name = f"{path}: {member.name}"
-        image = own[member.name.rpartition("/")[2]] = pixels(member.read(), name)
-        size = size or image.shape[:2]
-        if image.shape[:2] != size:
-            raise DataError(
-                f"{name}: must have the size of the images before it, {size[0]} x {size[1]}, got "
-                f"{len(image)} x {image.shape[1]} (height x width); resize the images to one size"
-            )
-    return tree
+        if member.name in layout.places and not member.is_folder:
+            content = member.read()
+            digests[member.name] = hashlib.sha256(content).hexdigest()
+            names.append(member.name)
+            yield f"{path}: {member.name}", content
 
 
-def _folder(path: Path, member: Member) -> _Folder | None:
-    """The class that a member is or lies in; None for what the layout does not speak of."""
-    parts = member.name.split("/")
-    top = "" if parts[0] in SPLITS else parts.pop(0)
-    if not parts or parts[0] not in SPLITS or (member.is_folder and len(parts) == 1):
-        return None
-    if len(parts) != (2 if member.is_folder else 3):
-        raise DataError(f"{path}: files must lie as {LAYOUT}, got {member.name}; move or remove it")
-    return _Folder(top, parts[0], parts[1])
-
-
-def _classes(path: Path, tree: Tree) -> list[str]:
-    tops = sorted({folder.top for folder in tree})
-    if len(tops) > 1:
+def _require_size(name: str, size: tuple[int, ...], first: tuple[int, ...]) -> None:
+    if size[:2] != first[:2]:
+        before, got = (f"{height} x {width}" for height, width, *_ in (first, size))
         raise DataError(
-            f"{path}: train and test must lie side by side, got both under {tops[0] or '.'} and "
-            f"{tops[1]}; keep one data set in a folder or archive"
+            f"{name}: must have the size of the images before it, {before}, got {got} (height x "
+            "width); resize them: in the recipe's [data], resize = 64 makes all 64 x 64"
         )
-    classes = {split: {f.label for f in tree if f.split == split} for split in SPLITS}
-    for split in SPLITS:
-        if not classes[split]:
-            raise DataError(
-                f"{path}: must hold images as {LAYOUT}, got no class in {split}; add the folder"
-            )
-    if odd := sorted(classes["train"] ^ classes["test"]):
-        split = "test" if odd[0] in classes["train"] else "train"
-        raise DataError(
-            f"{path}: train and test must have the same classes, got no {split}/{odd[0]}; add it"
-        )
-    for _, split, label in sorted(folder for folder, own in tree.items() if not own):
-        raise DataError(
-            f"{path}: every class must hold an image, got none in {split}/{label}; "
-            "add images or remove the class from both splits"
-        )
-    return sorted(classes["train"])
 
 
-def _planes(image: Pixels, grey: bool) -> UInt8[np.ndarray, "channels height width"]:
+def _dataset(
+    decoded: _Decoded, name: str, path: Path, options: ImageOptions, split: Split | None
+) -> Dataset:
+    classes = tuple(map(str, np.unique(decoded.label)))
+    if decoded.test.min() >= 0:
+        _require_no_split(path, options, split)
+        sides = [np.flatnonzero(decoded.test == side) for side in (0, 1)]
+    elif split is None:
+        share, seed = options.test_share or TEST_SHARE, options.split_seed or 0
+        drawn = draw_split(decoded.label.tolist(), decoded.sha256.tolist(), share, seed, path)
+        sides = [np.flatnonzero(~drawn), np.flatnonzero(drawn)]
+        train_images, test_images = _named(decoded, sides)
+        split = Split(classes=list(classes), train=train_images, test=test_images)
+    else:
+        classes = tuple(split.classes)
+        places = find_split(split, decoded.label.tolist(), decoded.sha256.tolist(), path)
+        sides = [np.array(side, np.int64) for side in places]
+    try:
+        train, test = (_samples(decoded, side, classes) for side in sides)
+        return Dataset(name, train, test, classes, split)
+    except ValueError as fault:
+        raise DataError(f"{path}: {fault}") from fault
+
+
+def _require_no_split(path: Path, options: ImageOptions, split: Split | None) -> None:
+    given = [name for name in ("test_share", "split_seed") if getattr(options, name) is not None]
+    if given or split is not None:
+        raise DataError(
+            f"{path}: {given[0] if given else 'the split of the run'} must be left out for images "
+            "that lie in folders of train and test samples, got both; leave it out, or name a "
+            "folder without a split"
+        )
+
+
+def _named(decoded: _Decoded, sides: list[np.ndarray]) -> list[list[SplitImage]]:
+    columns = [column.tolist() for column in (decoded.label, decoded.name, decoded.sha256)]
+    every = [
+        SplitImage(label=label, file=file, sha256=sha256)
+        for label, file, sha256 in zip(*columns, strict=True)
+    ]
+    return [[every[place] for place in side] for side in sides]
+
+
+def _samples(decoded: _Decoded, chosen: np.ndarray, classes: tuple[str, ...]) -> Samples:
+    numbers = {label: number for number, label in enumerate(classes)}
+    labels = [numbers[label] for label in decoded.label[chosen].tolist()]
+    inputs = torch.from_numpy(np.ascontiguousarray(decoded.x[chosen]))
+    return Samples(inputs, torch.tensor(labels, dtype=torch.int64), BYTES)
+
+
+def _planes(image: Pixels, grey: bool) -> Planes:
     if grey:
         return image[None]
     coloured = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)

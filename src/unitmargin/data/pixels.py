@@ -23,11 +23,18 @@ UNSIGNED = 1
 COLOUR_MODES = ("1", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
-def pixels(content: bytes, name: str) -> UInt8[np.ndarray, "height width *channels"]:
+def pixels(
+    content: bytes, name: str, resize: int | None = None, channels: int | None = None
+) -> UInt8[np.ndarray, "height width *channels"]:
     """The pixels of an encoded image; only 8-bit grey without transparency counts as grey.
 
+    With ``resize`` the shorter side gets that many pixels, and the middle of the longer one is cut
+    out: every pixel is a mean of those that it covers, weighted linearly (antialiased bilinear).
+    ``channels`` 1 turns colours into grey (ITU-R 601), 3 repeats grey.
+
     Shapes: ``(height, width)`` if the image is grey, else ``(height, width, 3)`` in RGB.
-    Guarantee: turned as the file says (EXIF), and nothing of the file is cut.
+    Guarantee: turned as the file says (EXIF), and nothing of the file is cut unless ``resize`` asks
+    for it; an image of the size asked for stays as it is.
 
     Raises:
         DataError: content that is no whole image, several frames, more than 8 bits a channel, or
@@ -43,7 +50,10 @@ def pixels(content: bytes, name: str) -> UInt8[np.ndarray, "height width *channe
             _require_one_frame(image, name)
             _require_8_bits(image, content, name)
             image.load()
-            return np.asarray(_grey_or_colour(ImageOps.exif_transpose(image), name))
+            shown = _grey_or_colour(ImageOps.exif_transpose(image), name)
+            if channels is not None:
+                shown = shown.convert("L" if channels == 1 else "RGB")
+            return np.asarray(shown if resize is None else _resized(shown, resize))
     except DataError:
         raise
     # Decoders meet damaged bytes with errors of many types, none of them documented.
@@ -52,6 +62,15 @@ def pixels(content: bytes, name: str) -> UInt8[np.ndarray, "height width *channe
             f"{name}: must be a whole image ({', '.join(FORMATS)}), got: {fault}; "
             "repair or remove the file"
         ) from fault
+
+
+def _resized(image: Image.Image, side: int) -> Image.Image:
+    """Whole pixels are cut away first: a long strip takes no memory, and no pixel is moved."""
+    width, height = image.size
+    short = min(width, height)
+    left, top = (width - short) // 2, (height - short) // 2
+    middle = left, top, left + short, top + short
+    return image.resize((side, side), Image.Resampling.BILINEAR, box=middle)
 
 
 def _require_one_frame(image: Image.Image, name: str) -> None:

@@ -11,15 +11,8 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from unitmargin.foundation.numbers import (
-    FLOATING,
-    Numbers,
-    as_labels,
-    as_tensor,
-    is_real,
-    require_whole,
-    shown,
-)
+from unitmargin.data.split import Split
+from unitmargin.foundation.numbers import as_tensor, is_real, require_whole, shown
 
 ORDER_SEED = 20230207
 """Any fixed number serves; another one would change every run made with a ``limit``."""
@@ -180,6 +173,8 @@ class Samples:
 class Dataset:
     """A named data set: train samples, test samples and the names of the classes.
 
+    ``split`` says which are which where the data came without.
+
     Guarantee: inputs of one shape, at least two classes with different names, every label below the
     number of classes.
 
@@ -196,6 +191,7 @@ class Dataset:
     train: Samples
     test: Samples
     classes: tuple[str, ...]
+    split: Split | None = None
 
     def __post_init__(self) -> None:
         if self.train.in_shape != self.test.in_shape:
@@ -234,41 +230,6 @@ class Dataset:
     def take(self, limit: int) -> "Dataset":
         """At most ``limit`` train and ``limit`` test samples; see :meth:`Samples.take`."""
         return replace(self, train=self.train.take(limit), test=self.test.take(limit))
-
-
-def as_samples(data: Samples | tuple[Numbers, Numbers], what: str = "data") -> Samples:
-    """Samples as they are, or made of a pair (inputs, labels) of tensors, arrays or data frames.
-
-    In a pair the inputs are of any floating dtype and are rounded to float32, the labels are of
-    any integer dtype; the scale is 1. ``what`` is the name of the data in messages.
-
-    Raises:
-        TypeError: no pair, and what is no tensor, array or data frame of numbers.
-        ValueError: other dtypes, and what :class:`Samples` refuses.
-
-    Example:
-        >>> len(as_samples((torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1]))))
-        2
-    """
-    if isinstance(data, Samples):
-        return data
-    if not isinstance(data, tuple) or len(data) != 2:
-        got = f"{len(data)} values" if isinstance(data, tuple) else type(data).__name__
-        raise TypeError(
-            f"{what} must be Samples or a pair (inputs, labels), got {got}; pass all inputs and "
-            "labels of one split, without batches"
-        )
-    inputs = as_tensor(f"inputs of {what}", data[0])
-    labels = as_labels(f"labels of {what}", data[1])
-    if inputs.dtype not in FLOATING:
-        raise ValueError(
-            f"inputs of {what} must be of a floating dtype, got {inputs.dtype}; for bytes write "
-            "Samples(inputs, labels, scale=255.0)"
-        )
-    try:
-        return Samples(inputs.to(torch.float32), labels)
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
 
 
 def _require_inputs(inputs: Tensor) -> None:

@@ -1,5 +1,6 @@
 """New inputs from files, batch by batch: images, arrays and tables that fit a network."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -10,6 +11,9 @@ from jaxtyping import Float32, Int64
 
 from unitmargin.data.arrays import SPLITS
 from unitmargin.data.files import DataError, members
+from unitmargin.data.image_options import ImageOptions
+from unitmargin.data.layout import HELD_OUT
+from unitmargin.data.split import Split
 from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
 from unitmargin.data.stream_images import read_images
 from unitmargin.data.stream_items import Item, Wanted
@@ -36,18 +40,24 @@ class InputBatch(NamedTuple):
 
 
 def read_inputs(
-    path: Path, in_shape: tuple[int, ...], classes: tuple[str, ...], batch_size: int
+    path: Path,
+    in_shape: tuple[int, ...],
+    classes: tuple[str, ...],
+    batch_size: int,
+    images: ImageOptions | None = None,
 ) -> Iterator[InputBatch]:
     """The inputs in a file or folder, for a network of that input shape and these classes.
 
-    - Images: a folder, or a tar archive, of images or of one folder a class; or one image. Bytes
-      are divided by 255. A folder is read in the order of the names, an archive in its own.
+    - Images: a folder, or a tar or zip archive, of images or of one folder a class; or one image.
+      They are resized as ``images`` says, and bytes are divided by 255. A folder is read in the
+      order of the names, an archive in its own.
     - Arrays: a ``.npy`` file, or a ``.npz`` file with ``x`` or ``inputs`` and, if known, ``y`` or
       ``labels``. uint8 is divided by 255, floating numbers are rounded to float32.
     - Tables: a ``.csv`` file of numbers, one input a row, in the order of the network's inputs; a
       header is optional, its column ``label`` holds class numbers or names.
 
-    Guarantee: finite float32 numbers of the shape wanted; nothing is resized, rescaled or left out.
+    Guarantee: finite float32 numbers of the shape wanted; nothing is rescaled or left out, and
+    without ``images`` nothing is resized.
     Memory is that of one batch, whatever the file's size.
 
     Raises:
@@ -57,7 +67,7 @@ def read_inputs(
         >>> for batch in read_inputs(Path("photos"), (3, 32, 32), names, 256):  # doctest: +SKIP
         ...     print(batch.sources)
     """
-    items = _reader(path)(path, Wanted(in_shape, classes))
+    items = _reader(path)(path, Wanted(in_shape, classes, images or ImageOptions()))
     first = next(items, None)
     if first is None:
         raise DataError(f"{path}: must hold one input at least, got none; name where they lie")
@@ -77,7 +87,8 @@ def read_inputs(
 def holds_splits(path: Path) -> bool:
     """Whether a file or folder is laid out as a data set, with train and test samples.
 
-    Cost: an archive is read to its first file.
+    A folder of test images alone is none: it may hold new inputs. Cost: an archive is read to its
+    first file that says so.
     """
     if is_arrays(path):
         return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
@@ -85,15 +96,32 @@ def holds_splits(path: Path) -> bool:
         return False
     for member in members(path):
         *folders, file = member.name.split("/")
-        if not member.is_folder:
-            return file.endswith(RELEASE) or bool(folders[:-1] and {*SPLITS} & {*folders[:-1]})
+        if not (member.is_folder or {*folders[:-1]} & {*HELD_OUT[1:]}):
+            return file.endswith(RELEASE) or bool({*SPLITS} & {*folders[:-1]})
     return False
+
+
+def holds_images(path: Path, split: Split) -> bool:
+    """Whether a folder or archive holds every image of a split, by class, name and content.
+
+    Cost: the images are read.
+    """
+    if is_arrays(path) or path.suffix == ".csv" or not path.exists():
+        return False
+    wanted = {(image.label, image.file): image.sha256 for image in (*split.train, *split.test)}
+    for member in members(path):
+        *folders, file = member.name.split("/")
+        place = folders[-1] if folders else "", file
+        digest = wanted.pop(place, None) if not member.is_folder else None
+        if digest is not None and hashlib.sha256(member.read()).hexdigest() != digest:
+            return False
+    return not wanted
 
 
 def _reader(path: Path) -> Reader:
     if not path.exists():
         raise DataError(
-            f"{path}: must be a folder or tar archive of images, a .npz, .npy or .csv file, found "
+            f"{path}: must be a folder or archive of images, a .npz, .npy or .csv file, found "
             "none; check the path"
         )
     if is_arrays(path):

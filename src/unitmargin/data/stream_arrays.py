@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from unitmargin.data.arrays import channels_last
 from unitmargin.data.files import CHUNK, DataError
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
 
@@ -38,7 +39,13 @@ def is_arrays(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(len(NPY))
-    return start.startswith((ZIP, NPY)) or path.suffix in (".npz", ".npy")
+    if not start.startswith(ZIP) or path.suffix in (".npz", ".npy"):
+        return start == NPY or path.suffix in (".npz", ".npy")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return all(name.endswith(".npy") for name in archive.namelist())
+    except FAULTS:
+        return path.suffix != ".zip"
 
 
 def array_names(path: Path) -> list[str]:
@@ -80,7 +87,9 @@ def _rows(
     stream: BufferedIOBase, key: str, wanted: Wanted, labels: NDArray[np.int64] | None
 ) -> Iterator[Item]:
     shape, dtype = _header(stream, key)
-    _require_inputs(key, shape, dtype, wanted.in_shape)
+    last = channels_last(shape, dtype) and shape[1:] != wanted.in_shape
+    moved = (shape[0], shape[3], *shape[1:3]) if last else shape
+    _require_inputs(key, moved, dtype, wanted.in_shape)
     if labels is not None and len(labels) != shape[0]:
         raise ValueError(
             f"labels must be one for each of the {shape[0]} inputs, got {len(labels)}; add or "
@@ -93,7 +102,8 @@ def _rows(
         block = stream.read(count * width)
         if len(block) != count * width:
             raise EOFError("it ends before its last input")
-        for place, row in enumerate(np.frombuffer(block, dtype).reshape(count, *wanted.in_shape)):
+        rows = np.frombuffer(block, dtype).reshape(count, *shape[1:])
+        for place, row in enumerate(rows.transpose(0, 3, 1, 2) if last else rows):
             number = start + place
             label = UNKNOWN if labels is None else int(labels[number])
             yield Item(scaled(row), label, f"{key}[{number}]")

@@ -7,10 +7,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from unitmargin.data.files import DataError, Member, members
+from unitmargin.data.layout import IMAGE_SUFFIXES
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
-
-SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
-"""Names of a file that is one image, not an archive."""
 
 LAYOUT = "IMAGE or CLASS/IMAGE"
 
@@ -21,23 +19,21 @@ def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:
     """Every image under ``path``, decoded when it is asked for; labels are names of folders.
 
     An archive may have one folder around all. Of images whose folder has no class's name the label
-    is unknown. Grey images serve networks of colours; colour is not made grey.
+    is unknown. Images are resized as those of the training were. Grey images serve networks of
+    colours; colour is made grey only if it was in the training.
 
     Raises:
         DataError: what :func:`members` and :func:`pixels` refuse, images of another size, colour
             for a network of grey images, other layouts, and networks that take no images.
     """
-    from unitmargin.data.pixels import pixels
-
     if len(wanted.in_shape) != 3 or wanted.in_shape[0] not in (1, 3):
         raise DataError(
             f"{path}: images must have one channel or three, got a network with inputs of shape "
             f"{wanted.in_shape}; pass them as .npz, .npy or .csv"
         )
     labels = wanted.by_name()
-    if path.suffix.lower() in SUFFIXES and path.is_file():
-        image = pixels(path.read_bytes(), str(path))
-        yield Item(scaled(_planes(image, str(path), wanted.in_shape)), UNKNOWN, path.name)
+    if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file():
+        yield Item(scaled(_planes(path.read_bytes(), str(path), wanted)), UNKNOWN, path.name)
         return
     top = ""
     for member in members(path, progress=f"reading {path.name}"):
@@ -46,7 +42,7 @@ def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:
         _require_layout(path, member, top)
         if not member.is_folder:
             name = f"{path}: {member.name}"
-            planes = _planes(pixels(member.read(), name), name, wanted.in_shape)
+            planes = _planes(member.read(), name, wanted)
             label = labels.get(folders[-1], UNKNOWN) if folders else UNKNOWN
             yield Item(scaled(planes), label, _printable(member.name))
 
@@ -62,12 +58,19 @@ def _require_layout(path: Path, member: Member, top: str) -> None:
         )
 
 
-def _planes(image: UInt8[np.ndarray, "h w *c"], name: str, in_shape: tuple[int, ...]) -> Planes:
-    channels, height, width = in_shape
+def _planes(content: bytes, name: str, wanted: Wanted) -> Planes:
+    from unitmargin.data.pixels import pixels
+
+    channels, height, width = wanted.in_shape
+    resize = wanted.images.resize
+    image = pixels(content, name, resize, wanted.images.channels)
+    if resize is not None and height > resize:  # of a network that was trained on repeated pixels
+        image = image.repeat(height // resize, 0).repeat(width // resize, 1)
     if image.shape[:2] != (height, width):
         raise DataError(
             f"{name}: must have the size of the network's inputs, {height} x {width}, got "
-            f"{len(image)} x {image.shape[1]} (height x width); resize the images"
+            f"{len(image)} x {image.shape[1]} (height x width); resize the "
+            "images, or name the run or the model file if it was trained with resize"
         )
     if image.ndim == 3 and channels == 1:
         raise DataError(
@@ -75,7 +78,7 @@ def _planes(image: UInt8[np.ndarray, "h w *c"], name: str, in_shape: tuple[int, 
             "convert it"
         )
     planes = image[None] if image.ndim == 2 else image.transpose(2, 0, 1)
-    return np.broadcast_to(planes, in_shape)
+    return np.broadcast_to(planes, wanted.in_shape)
 
 
 def _printable(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float32
 
+from unitmargin.data.image_options import ImageOptions
 from unitmargin.foundation.numbers import shown
 
 UNKNOWN = -1
@@ -24,10 +25,14 @@ class Item(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What inputs have to fit: the shape of one, and the names of the classes."""
+    """What inputs have to fit: the shape of one, and the names of the classes.
+
+    ``images`` says how those of the training were made of images.
+    """
 
     in_shape: tuple[int, ...]
     classes: tuple[str, ...]
+    images: ImageOptions = ImageOptions()
 
     def by_name(self) -> dict[str, int]:
         """The number of each class whose name is no other's."""

@@ -9,13 +9,14 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
-from unitmargin.data import InputBatch, read_inputs
+from unitmargin.data import ImageOptions, InputBatch, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.guard import Claims, Model, OnnxModel
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import IMAGES_FACT, RunFolder
 from unitmargin.training.processes import require_device
 
 CERTIFY_BATCH = 512
@@ -48,12 +49,24 @@ class FrozenCertifier:
         self.in_shape = frozen.in_shape
         self.domain = frozen.domain
         self.model_sha256 = model_sha256
+        self.images = _image_options(frozen)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
         """See :func:`unitmargin.certify`."""
         given = torch.from_numpy(x).to(self.device)
         found = certify(self.frozen, given, self.profile, domain="any")
         return Claims(*(getattr(found, name).cpu().numpy() for name in Claims._fields))
+
+
+def _image_options(frozen: FrozenNetwork) -> ImageOptions:
+    """How inputs are made of images, as the model file says; else they are taken as they are."""
+    stated = frozen.facts.get(IMAGES_FACT, {})
+    if not isinstance(stated, dict):
+        raise ValueError(
+            f"the fact {IMAGES_FACT!r} of a model must be an object, got {shown(stated)}; freeze "
+            "the run again"
+        )
+    return ImageOptions(**stated)
 
 
 def is_run(place: Path) -> bool:
@@ -100,7 +113,8 @@ def certify_files(
         DataError: files that hold no inputs of the network; see :func:`read_inputs`.
         ValueError: inputs outside of its domain, or fewer than one a batch.
     """
-    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size)
+    images = certifier.images if isinstance(certifier, FrozenCertifier) else None
+    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size, images)
     return certify_batches(certifier, batches)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from unitmargin.certificates.tightness import Search
-from unitmargin.data import Dataset, Samples
-from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_text
+from unitmargin.data import Dataset, Samples, Split
+from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json, write_text
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
@@ -29,6 +29,10 @@ WEIGHTS_FACT = "weights_sha256"
 """The fact that says which weights were frozen."""
 
 
+IMAGES_FACT = "images"
+"""The fact that says how inputs are made of images, where that is not as they are."""
+
+
 class RunError(RuntimeError):
     """A step that cannot run yet, with the command that must come first."""
 
@@ -43,6 +47,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.recipe_file = self.path / "recipe.toml"
+        self.split_file = self.path / "split.json"
         self.checkpoint_file = self.path / "checkpoint.safetensors"
         self.weights_file = self.path / "weights.safetensors"
         self.history_file = self.path / "history.csv"
@@ -67,34 +72,55 @@ class RunFolder:
         """Let no other process write into the folder; see :func:`unitmargin.runs.lock.hold`."""
         return hold(self.path)
 
+    @property
+    def begun(self) -> bool:
+        """Whether an epoch was trained."""
+        trained = (self.checkpoint_file, self.weights_file, self.model_file)
+        return self.recipe_file.is_file() and any(file.exists() for file in trained)
+
     def require_own(self, recipe: Recipe) -> None:
         """Raise if the folder belongs to another recipe.
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
         in which a training may be extended. A folder in which no epoch was trained belongs to none.
         """
-        trained = (self.checkpoint_file, self.weights_file, self.model_file)
-        begun = self.recipe_file.is_file() and any(file.exists() for file in trained)
-        if begun and _comparable(self.recipe()) != _comparable(recipe):
+        if self.begun and _comparable(self.recipe()) != _comparable(recipe):
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )
 
-    def start(self, recipe: Recipe) -> None:
-        """Write the recipe, or refuse if the folder belongs to another one."""
+    def start(self, recipe: Recipe, split: Split | None = None) -> None:
+        """Write the recipe and the split of its data, or refuse if the folder is of another one."""
         self.require_own(recipe)
+        self.split_file.unlink(missing_ok=True)
+        if split is not None:
+            write_json(self.split_file, split.model_dump())
         write_text(self.recipe_file, write_recipe(recipe))
 
     def recipe(self) -> Recipe:
         return read_recipe(self.require(self.recipe_file, TRAIN))
 
+    def split(self) -> Split | None:
+        """The split of a run that was begun, if its data came without one."""
+        if not (self.begun and self.split_file.exists()):
+            return None
+        try:
+            content = read_json(self.split_file)
+            return Split(**content if isinstance(content, dict) else {})
+        except (ValueError, OSError) as error:
+            raise RunError(
+                f"{self.split_file}: {error}; remove it, and the same images give the same split"
+            ) from None
+
     def dataset(self, data: Path | None = None) -> Dataset:
-        """The data set of the run, from its place or from another one.
+        """The data set of the run, from its place or from another one; split as it was trained.
+
+        Images that were added to a data set without a split since then are left out.
 
         Raises:
             ValueError: other data than the run was trained on.
         """
-        dataset = open_dataset(self.recipe().overridden(data))
+        dataset = open_dataset(self.recipe().overridden(data), self.split())
         if self.weights_file.is_file():
             found = identify_data(dataset.train, dataset.test, dataset.classes)
             self.origin().identity.data.require(found, self.weights_file)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from unitmargin.data import Dataset, Samples, load_dataset
+from unitmargin.data import Dataset, Samples, Split, load_dataset
 from unitmargin.layers.normalize import Normalize, normalize_from
 from unitmargin.models import Classifier, build_model
 from unitmargin.runs.recipe import Recipe
@@ -16,10 +16,11 @@ BATCH_NUMBERS = 2**20
 """Numbers of a batch from which statistics are computed: 8 MB in float64."""
 
 
-def open_dataset(recipe: Recipe) -> Dataset:
-    """The recipe's data set, limited and up-sampled as it says."""
-    dataset = load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
-    return dataset.upsampled(recipe.data.upsample)
+def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
+    """The recipe's data set, limited and up-sampled as it says; split as a run has it."""
+    data = recipe.data
+    dataset = load_dataset(data.name, data.path, data.limit, split=split, **data.given())
+    return dataset.upsampled(data.upsample)
 
 
 def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:

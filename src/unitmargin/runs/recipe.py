@@ -10,7 +10,7 @@ import pydantic
 import tomli_w
 from pydantic import AfterValidator, Field, PositiveInt, field_validator
 
-from unitmargin.data import DATASETS
+from unitmargin.data import DATASETS, ImageOptions
 from unitmargin.foundation.options import Options, among
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.heads import HEADS
@@ -51,8 +51,8 @@ GIVEN = ("in_shape", "n_classes", "normalize")
 """Keyword arguments of a model that are no options: they follow from the data."""
 
 
-class DataOptions(Options):
-    """Which data.
+class DataOptions(ImageOptions):
+    """Which data; of images also how inputs are made of them, see :class:`ImageOptions`.
 
     Attributes:
         name: a registered data set.

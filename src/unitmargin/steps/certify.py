@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
-from unitmargin.data import MADE, InputBatch, Samples, holds_splits
+from unitmargin.data import MADE, InputBatch, Samples, holds_images, holds_splits
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen import FrozenNetwork
@@ -137,6 +137,9 @@ def _own(folder: RunFolder, data: Path) -> bool:
     """Whether data are laid out as the data set of a run; if they are it, their content says."""
     if not folder.recipe_file.is_file():
         return False
+    split = folder.split()
+    if split is not None:
+        return holds_images(data, split)
     return folder.recipe().data.name not in MADE and holds_splits(data)
 
 

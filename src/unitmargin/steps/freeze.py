@@ -6,7 +6,7 @@ from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
 from unitmargin.layers.promises import GNP
 from unitmargin.models.freezing import DTYPES, freeze
-from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
+from unitmargin.runs.folder import IMAGES_FACT, WEIGHTS_FACT, RunFolder
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.weights import read_weights
 
@@ -30,6 +30,8 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
     model = recipe_model(recipe, origin.in_shape, len(classes))
     read_weights(file, model)
     frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
+    if images := recipe.data.images():
+        frozen.facts[IMAGES_FACT] = images
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}
     with folder.hold():
         save(frozen, folder.model_file)

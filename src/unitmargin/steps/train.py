@@ -65,14 +65,14 @@ def train_run(
     folder.require_own(recipe)
     if _is_trained(folder, recipe):
         return f"train: {folder.weights_file} is already there"
-    dataset = open_dataset(recipe)
+    dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
     require_precision(recipe.training.precision, model)
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
         if processes.first:
-            folder.start(recipe)
+            folder.start(recipe, dataset.split)
         if _is_trained(folder, recipe):
             return f"train: {folder.weights_file} is already there"
         told = log if processes.first else None

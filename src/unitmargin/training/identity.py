@@ -10,7 +10,7 @@ from unitmargin.training.options import TrainingOptions
 from unitmargin.training.schedules import same_so_far
 
 ABSENT = "nothing"
-"""Stands for a layer that one of two networks lacks."""
+"""Stands for a layer that one of two networks lacks, and for test samples where there are none."""
 
 LENGTHS = frozenset(("epochs", "steps"))
 """Options that say how long a training is."""
@@ -78,7 +78,7 @@ class Identity(Options):
 def identify(
     model: Classifier,
     train: Samples,
-    test: Samples,
+    test: Samples | None,
     options: TrainingOptions,
     classes: Sequence[str] = (),
 ) -> Identity:
@@ -87,9 +87,12 @@ def identify(
     return Identity(data=data, network=describe_network(model), options=options)
 
 
-def identify_data(train: Samples, test: Samples, classes: Sequence[str] = ()) -> DataIdentity:
+def identify_data(
+    train: Samples, test: Samples | None, classes: Sequence[str] = ()
+) -> DataIdentity:
     """The identity of data. Cost: one hash of all samples."""
-    digests = {"train_sha256": train.sha256, "test_sha256": test.sha256}
+    tested = ABSENT if test is None else test.sha256
+    digests = {"train_sha256": train.sha256, "test_sha256": tested}
     return DataIdentity(**digests, classes=list(classes))
 
 

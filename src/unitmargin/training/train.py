@@ -7,29 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
-from unitmargin.data import Samples, as_samples
+from unitmargin.data import Dataset, Given, Samples, as_samples
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
-from unitmargin.foundation.numbers import Numbers, shown
+from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.identity import identify
+from unitmargin.training.loader import LoaderTrainer, loaded_domain, require_loader
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
-from unitmargin.training.processes import join_processes
+from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.trainer import Trainer
 
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
-Data = Samples | tuple[Numbers, Numbers]
+Data = Given | Dataset
+"""What is trained and evaluated on."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class EpochRecord:
         if self.clean_accuracy is not None:
             words.append(f"clean {self.clean_accuracy:.4f}")
             words.append(f"certified@36/255 {self.certified_accuracy:.4f}")
+        if self.orthogonality_error is not None:
             words.append(f"|WW'-I| {self.orthogonality_error:.1e}")
         return "  ".join([*words, f"{self.seconds:.1f} s"])
 
@@ -65,7 +69,7 @@ class TrainResult:
 def train(
     model: Classifier,
     train_data: Data,
-    test_data: Data,
+    test_data: Data | None = None,
     options: TrainingOptions | None = None,
     *,
     checkpoint: str | Path | None = None,
@@ -79,8 +83,13 @@ def train(
 
     Args:
         model: trained in place; its ``domain`` becomes that of the training samples.
-        train_data, test_data: samples, or pairs of inputs and integer labels: tensors, NumPy
-            arrays or data frames.
+        train_data, test_data: samples, pairs of inputs and integer labels (tensors, NumPy arrays
+            or data frames), torch data sets of such pairs, which are read once, or loaders of
+            batches. Without test data nothing is evaluated; of a ``unitmargin`` data set the train
+            samples are trained on, and the test samples are the default of the test data.
+            A loader to train on is gone through once for its range, then once an epoch as it is:
+            its order, batches and augmentation. So ``crop`` and ``flip`` are refused, there is no
+            checkpoint, and ``batch_size`` and ``seed`` say nothing of its batches.
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
             ends with the same weights as an uninterrupted run on the same machine. More epochs
@@ -95,7 +104,8 @@ def train(
     Raises:
         TypeError: a model, data, options or a checkpoint of another kind.
         ValueError: an unknown option or name; inputs or labels that do not fit the model; a
-            checkpoint of other options or data, or of another network.
+            checkpoint of other options or data, or of another network; with a loader a checkpoint,
+            crop, flip, or several processes.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -106,25 +116,29 @@ def train(
         2
     """
     require_kind("model", model, Classifier, "pass a unitmargin model")
-    samples, test = (
-        _fitting(model, name, data)
-        for name, data in (("train_data", train_data), ("test_data", test_data))
-    )
+    if test_data is None and isinstance(train_data, Dataset):
+        test_data = train_data.test
+    by_loader = isinstance(train_data, DataLoader)
+    samples = None if by_loader else _fitting(model, "train_data", train_data)
+    test = None if test_data is None else _fitting(model, "test_data", test_data)
     options = _changed(options, changes)
     if after_epoch is not None and not callable(after_epoch):
         raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
-    model.to(place)
-    with torch.no_grad():
-        model.domain.copy_(torch.tensor(samples.domain, dtype=torch.float64))
-    trainer = Trainer(model, samples.to(place), options, processes, quiet)
+    trainer: Trainer
     history: list[EpochRecord] = []
-    if file:
-        identity = identify(model, samples, test, options, classes)
-        history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
-    test = test.to(place)
+    if samples is None:
+        _require_no_checkpoint(file)
+        trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
+    else:
+        _set_domain(model.to(place), samples.domain)
+        trainer = Trainer(model, samples.to(place), options, processes, quiet)
+        if file:
+            identity = identify(model, samples, test, options, classes)
+            history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
+    test = None if test is None else test.to(place)
     with retained_memory():
         for epoch in range(len(history), trainer.epochs):
             history.append(_train_epoch(trainer, epoch, test))
@@ -137,14 +151,41 @@ def train(
     return TrainResult(model, tuple(history))
 
 
-def _train_epoch(trainer: Trainer, epoch: int, test: Samples) -> EpochRecord:
+def _loader_trainer(
+    model: Classifier,
+    loader: Any,
+    options: TrainingOptions,
+    processes: Processes,
+    quiet: bool,
+    place: torch.device,
+) -> Trainer:
+    require_loader(loader, options, processes)
+    _set_domain(model, loaded_domain(loader, model))
+    return LoaderTrainer(model.to(place), loader, options, processes, quiet, place)
+
+
+@torch.no_grad()
+def _set_domain(model: Classifier, domain: tuple[float, float]) -> None:
+    model.domain.copy_(torch.tensor(domain, dtype=torch.float64))
+
+
+def _require_no_checkpoint(file: Path | None) -> None:
+    if file is not None:
+        raise ValueError(
+            "checkpoint must be left out with a DataLoader, whose order cannot be taken up again, "
+            f"got {file}; leave it out, or pass a Dataset"
+        )
+
+
+def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRecord:
     """Train an epoch, and evaluate the network after it if its turn has come."""
     started = time.perf_counter()
     loss, rate = trainer.epoch(epoch)
     clean = certified = error = None
     if trainer.evaluates(epoch):
         network = fixed_network(trainer.model.eval())
-        clean, certified = evaluate(network, test)
+        if test is not None:
+            clean, certified = evaluate(network, test)
         error = largest_error(network_rows(network), GNP)
     seconds = time.perf_counter() - started
     return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds)
@@ -158,6 +199,8 @@ def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> Tra
 
 def _fitting(model: Classifier, name: str, data: Data) -> Samples:
     """The samples of ``train_data`` or ``test_data``; raises unless the model takes them."""
+    if isinstance(data, Dataset):
+        data = data.test if name == "test_data" else data.train
     samples = as_samples(data, name)
     if samples.in_shape != model.in_shape:
         raise ValueError(

@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -37,10 +39,21 @@ class Trainer:
         processes: Processes,
         quiet: bool,
     ) -> None:
+        self.samples = samples
+        self._begin(model, options, processes, quiet, samples.inputs.device)
+        self.mirrored = self._mirrored(0)
+
+    def _begin(
+        self,
+        model: Classifier,
+        options: TrainingOptions,
+        processes: Processes,
+        quiet: bool,
+        device: torch.device,
+    ) -> None:
         require_faithful(model)
-        self.model, self.samples, self.options = model, samples, options
+        self.model, self.options, self.device = model, options, device
         self.processes, self.quiet = processes, quiet
-        self.device = samples.inputs.device
         self.network = processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
         momentum = options.momentum if options.optimizer == "sgd" else None
@@ -52,31 +65,32 @@ class Trainer:
             options.weight_decay,
             options.interval,
         )
-        self.epoch_steps = options.epoch_steps(len(samples))
-        self.steps = options.count_steps(len(samples))
+        self.epoch_steps = self._epoch_steps()
+        self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
         require_precision(options.precision, model)
-        self.mirrored = self._mirrored(0)
+
+    def _epoch_steps(self) -> int:
+        return self.options.epoch_steps(len(self.samples))
 
     def epoch(self, epoch: int) -> tuple[float, float]:
         """One pass over the samples; mean loss and last learning rate.
 
         Order and augmentation depend on seed and epoch alone, which makes resuming exact.
         """
-        generator = self._generator(epoch)
-        self.mirrored = self._mirrored(epoch)
-        order = torch.randperm(len(self.samples), generator=generator)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         first = epoch * self.epoch_steps
-        batches = order.split(self.options.batch_size)[: self.steps - first]
-        seen = sum(map(len, batches))
+        length = min(self.epoch_steps, self.steps - first)
+        batches = islice(self._batches(epoch), length)
+        shown, seen = f"epoch {epoch + 1}", 0
         # disable=None hides the bar where the output is no terminal, as a log.
-        bar = tqdm(batches, desc=f"epoch {epoch + 1}", leave=False, disable=self.quiet or None)
+        bar = tqdm(batches, desc=shown, total=length, leave=False, disable=self.quiet or None)
         self.model.train()
-        for step, index in enumerate(bar):
+        for step, (inputs, labels) in enumerate(bar):
             progress = (first + step) / self.steps
+            seen += len(labels)
             try:
-                total += self._step(index.to(self.device), generator, progress) * len(index)
+                total += self._step(inputs, labels, progress) * len(labels)
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
                 raise FloatingPointError(
                     f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
@@ -113,15 +127,24 @@ class Trainer:
             inputs = random_crop_flip(inputs, *how)
         return inputs
 
-    def _step(self, index: Tensor, generator: torch.Generator, progress: float) -> Tensor:
+    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of an epoch, augmented, on the device."""
+        generator = self._generator(epoch)
+        self.mirrored = self._mirrored(epoch)
+        order = torch.randperm(len(self.samples), generator=generator)
+        for index in order.split(self.options.batch_size):
+            yield self._batch(index.to(self.device), generator)
+
+    def _batch(self, index: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        return self.samples.batch(index, lambda chosen: self._augmented(chosen, index, generator))
+
+    def _step(self, inputs: Tensor, labels: Tensor, progress: float) -> Tensor:
         options = self.options
-        inputs, labels = self.samples.batch(
-            index, lambda chosen: self._augmented(chosen, index, generator)
-        )
-        own = self.processes.share(torch.arange(len(index), device=self.device))
+        count = len(labels)
+        own = self.processes.share(torch.arange(count, device=self.device))
         with training_precision(options.precision, self.device):
             loss = self.loss(self.network(inputs[own]), labels[own])
-            loss = loss * self.processes.weight(len(index), len(own))
+            loss = loss * self.processes.weight(count, len(own))
             loss.backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -140,7 +163,8 @@ class Trainer:
             if step == WARM_UP_STEPS:
                 started = time.perf_counter()
             # Reading the loss waits for the device.
-            float(self._step(index, generator, progress=0.0))
+            inputs, labels = self._batch(index, generator)
+            float(self._step(inputs, labels, progress=0.0))
         return (time.perf_counter() - started) / TIMED_STEPS
 
     def save(self, path: Path, identity: Identity, history: History) -> None:

@@ -1,0 +1,98 @@
+"""Training on a DataLoader as it is: its order, its batches, its workers, its augmentation."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from unitmargin.data import Samples, read_batches
+from unitmargin.models import Classifier
+from unitmargin.training.options import TrainingOptions
+from unitmargin.training.processes import Processes
+from unitmargin.training.trainer import Trainer
+
+
+class LoaderTrainer(Trainer):
+    """A training that goes through a loader once an epoch; an epoch has as many steps as it.
+
+    Raises:
+        TypeError: a loader without a length.
+        ValueError: options that are the loader's to decide, several processes, or an empty loader.
+    """
+
+    def __init__(
+        self,
+        model: Classifier,
+        loader: DataLoader[Any],
+        options: TrainingOptions,
+        processes: Processes,
+        quiet: bool,
+        device: torch.device,
+    ) -> None:
+        require_loader(loader, options, processes)
+        self.loader = loader
+        self._begin(model, options, processes, quiet, device)
+
+    def _epoch_steps(self) -> int:
+        return len(self.loader)
+
+    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        for inputs, labels in loaded(self.loader, self.model):
+            yield inputs.to(self.device), labels.to(self.device)
+
+
+def require_loader(loader: DataLoader[Any], options: TrainingOptions, processes: Processes) -> None:
+    """Raise unless a training can go through the loader; see :class:`LoaderTrainer`."""
+    try:
+        length = len(loader)
+    except TypeError:
+        raise TypeError(
+            "train_data must be a DataLoader with a length, got one of a data set without; give "
+            "the data set a __len__"
+        ) from None
+    if length == 0:
+        raise ValueError("train_data must yield a batch at least, got none; add samples")
+    given = [name for name in ("crop", "flip") if getattr(options, name)]
+    if given:
+        raise ValueError(
+            f"{given[0]} must be left out with a DataLoader, which augments by itself, got "
+            f"{getattr(options, given[0])}; pass a Dataset, or augment in the loader"
+        )
+    if processes.count > 1:
+        raise ValueError(
+            f"train_data must be samples in {processes.count} processes, which share each batch, "
+            "got a DataLoader, whose order may differ in each; pass its dataset"
+        )
+
+
+def loaded(loader: DataLoader[Any], model: Classifier) -> Iterator[tuple[Tensor, Tensor]]:
+    """The batches of a loader; raises for one that the model does not take."""
+    for number, (inputs, labels) in enumerate(read_batches(loader, "train_data")):
+        if tuple(inputs.shape[1:]) != tuple(model.in_shape):
+            raise ValueError(
+                f"train_data must hold inputs of shape {model.in_shape}, that of the model, got "
+                f"{tuple(inputs.shape[1:])} in batch {number}; resize them, or build a model for "
+                "them"
+            )
+        if not bool(inputs.isfinite().all()):
+            raise ValueError(
+                f"inputs of train_data must be finite, got NaN or infinity in batch {number}; "
+                "remove or repair it"
+            )
+        if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < model.n_classes:
+            wrong = int(labels.min()) if int(labels.min()) < 0 else int(labels.max())
+            raise ValueError(
+                f"train_data must hold labels from 0 to {model.n_classes - 1}, the classes of the "
+                f"model, got {wrong} in batch {number}; count from 0, or build a model of more "
+                "classes"
+            )
+        yield inputs, labels
+
+
+def loaded_domain(loader: DataLoader[Any], model: Classifier) -> tuple[float, float]:
+    """The domain of what a loader yields; see :attr:`Samples.domain`. Cost: one pass."""
+    ends = [torch.stack(inputs.aminmax()) for inputs, _ in loaded(loader, model) if len(inputs)]
+    low, high = torch.stack(ends).aminmax()
+    return Samples(torch.stack((low, high))[:, None], torch.zeros(2, dtype=torch.int64)).domain
