@@ -145,7 +145,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **refused: Any) -> "UGNNClassifier":
         """Train on X and y of any labels, and freeze.
 
-        ``refused`` takes nothing: sample weights are refused by name.
+        ``refused`` takes nothing: sample weights, which the losses do not know, are refused by name.
         Cost: seconds for a thousand samples of thirty features.
         """
         _refuse(refused)
@@ -180,7 +180,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Shapes: for two classes ``(n,)``, the distance to the other class, positive where
         ``classes_[1]`` is predicted; for C classes ``(n, C)``, that to the boundary of each class's
-        region, :math:`f_k - \\max_{j \\ne k} f_j`: positive inside of the region alone.
+        region, :math:`f_k - \max_{j \ne k} f_j`: positive inside of the region alone.
         Guarantee: a lower bound of that distance in absolute value, but for rounding, which
         :meth:`radius` takes into account; the distance itself where the network is affine up to
         the boundary.
@@ -257,8 +257,8 @@ def _domain(X: NDArray[Any]) -> tuple[float, float]:
 def _refuse(parameters: dict[str, Any]) -> None:
     if parameters:
         raise TypeError(
-            f"{next(iter(parameters))} must be left out of fit, got a value; this classifier "
-            "weighs all samples alike: repeat samples to weigh them"
+            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to the "
+            "estimator, and repeat samples to weigh them"
         )
 
 
