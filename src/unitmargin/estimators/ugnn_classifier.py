@@ -145,7 +145,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **refused: Any) -> "UGNNClassifier":
         """Train on X and y of any labels, and freeze.
 
-        ``refused`` takes nothing: sample weights, which the losses do not know, are refused by name.
+        ``refused`` takes nothing: sample weights, which no loss knows, are refused by name.
         Cost: seconds for a thousand samples of thirty features.
         """
         _refuse(refused)
@@ -257,8 +257,8 @@ def _domain(X: NDArray[Any]) -> tuple[float, float]:
 def _refuse(parameters: dict[str, Any]) -> None:
     if parameters:
         raise TypeError(
-            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to the "
-            "estimator, and repeat samples to weigh them"
+            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to "
+            "the estimator, and repeat samples to weigh them"
         )
 
 
