@@ -1,5 +1,7 @@
 """The deployed network: what it accepts, and constants that follow its weights."""
 
+import copy
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -186,6 +188,22 @@ def test_who_edits_a_copy_edits_nothing_that_is_certified() -> None:
     after = certify(frozen, x)
     assert torch.equal(before.radius, after.radius)
     assert torch.equal(before.margin, after.margin)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda network: pickle.loads(pickle.dumps(network))]
+)
+def test_a_copy_of_what_has_certified_proves_its_own_weights(
+    copied: Callable[[FrozenNetwork], FrozenNetwork],
+) -> None:
+    network, x = stretched_affine(torch.float32).network, torch.rand(5, 6)
+    radius = certify(network, x).radius
+    other = copied(network)
+    assert torch.equal(certify(other, x).radius, radius)
+    with torch.no_grad():
+        other.head.weight.mul_(2.0)
+    torch.testing.assert_close(other.pair_constants(), 2.0 * network.pair_constants())
+    assert torch.equal(certify(network, x).radius, radius)
 
 
 def test_nothing_is_trainable() -> None:

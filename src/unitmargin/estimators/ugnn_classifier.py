@@ -31,6 +31,9 @@ FLOATS = (np.float64, np.float32)
 DEPTH = 3
 """Default layers: on three small tables, two left some seeds five points below the others."""
 
+WIDEST = 64
+"""Default width of layers behind wider X: a step costs the cube of the width."""
+
 TRAINING = (
     "epochs", "batch_size", "learning_rate", "manifold_rate", "schedule", "weight_decay", "loss",
     "margin", "offset", "temperature",
@@ -53,7 +56,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         hidden: widths, never growing, the first at most the number of features; default: three
-            layers as wide as X.
+            layers as wide as X, or 64 or the number of classes where X is wider.
         head: one of ``unitmargin.heads.UPD_HEADS``, which make margins distances.
         dtype: float32 or float64, of the frozen weights.
         warm_start: whether ``fit`` goes on from the weights of the last one.
@@ -142,7 +145,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **refused: Any) -> "UGNNClassifier":
         """Train on X and y of any labels, and freeze.
 
-        ``refused`` takes nothing: sample weights are refused by name.
+        ``refused`` takes nothing: sample weights, which no loss knows, are refused by name.
         Cost: seconds for a thousand samples of thirty features.
         """
         _refuse(refused)
@@ -162,7 +165,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _take_weights(model, self.model_)
         samples = (X, labels)
         history = train(model, samples, samples, options, quiet=not self.verbose).history
-        self.frozen_ = freeze(model, dtype, classes=[str(name) for name in classes])
+        self.frozen_ = freeze(model, dtype, [str(name) for name in classes], _domain(X))
         self.model_, self.classes_ = model, classes
         self.history_, self.n_iter_ = history, done + len(history)
         return self
@@ -177,7 +180,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Shapes: for two classes ``(n,)``, the distance to the other class, positive where
         ``classes_[1]`` is predicted; for C classes ``(n, C)``, that to the boundary of each class's
-        region, :math:`f_k - \\max_{j \\ne k} f_j`: positive inside of the region alone.
+        region, :math:`f_k - \max_{j \ne k} f_j`: positive inside of the region alone.
         Guarantee: a lower bound of that distance in absolute value, but for rounding, which
         :meth:`radius` takes into account; the distance itself where the network is affine up to
         the boundary.
@@ -216,7 +219,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X must have at least {needed} features for {classes} classes, got {features} "
                 "feature(s); append columns of zeros, which change no distance"
             )
-        hidden = [features] * DEPTH if self.hidden is None else _widths(self.hidden)
+        width = min(features, max(classes, WIDEST))
+        hidden = [width] * DEPTH if self.hidden is None else _widths(self.hidden)
         with DRAWING, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return DenseUGNN((features,), classes, self.activation, self.linear, self.head, hidden)
@@ -239,11 +243,22 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return logits
 
 
+def _domain(X: NDArray[Any]) -> tuple[float, float]:
+    """The range of X and its width on each side.
+
+    Unlike :attr:`unitmargin.data.Samples.domain` it is wider than [0, 1] for X within, since a
+    table scaled to that has new rows that leave it.
+    """
+    low, high = float(X.min()), float(X.max())
+    room = (high - low) or abs(high) or 1.0
+    return low - room, high + room
+
+
 def _refuse(parameters: dict[str, Any]) -> None:
     if parameters:
         raise TypeError(
-            f"{next(iter(parameters))} must be left out of fit, got a value; this classifier "
-            "weighs all samples alike: repeat samples to weigh them"
+            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to "
+            "the estimator, and repeat samples to weigh them"
         )
 
 
@@ -274,7 +289,7 @@ def _take_weights(model: DenseUGNN, trained: DenseUGNN) -> None:
 
 def _widths(hidden: Any) -> list[int]:
     """Hidden widths as a list; raises unless they are whole numbers in a row."""
-    step = "pass widths, such as (16, 8), or None for as wide as X"
+    step = "pass widths, such as (16, 8), or None for the default"
     if not isinstance(hidden, Sequence | np.ndarray) or isinstance(hidden, str | bytes):
         raise TypeError(f"hidden must be a list of whole numbers, got {shown(hidden)}; {step}")
     return [require_whole("hidden", width, 1, step) for width in hidden]
