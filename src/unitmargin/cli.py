@@ -117,8 +117,8 @@ def certify(
     Args:
         model: run folder, model file (.safetensors) or exported file (.onnx).
         inputs: also keep the certified inputs, for `unitmargin check`.
-        data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or
-            .csv; or the data set of the run, if it has moved since the training.
+        data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or
+            .parquet; or the data set of the run, if it has moved since the training.
         out: folder of the certificates; default: the run folder, of new inputs certified-DATA in
             it or next to the file.
     """
@@ -138,7 +138,7 @@ def predict(
 
     Args:
         model: run folder, model file (.safetensors) or exported file (.onnx).
-        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or .csv.
+        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or .parquet.
         json: one JSON object a line, for programs.
     """
     from unitmargin.runs.certifier import open_certifier

@@ -8,17 +8,34 @@ from unitmargin.data.arrays import npz
 from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
+from unitmargin.data.encoding import ENCODING, Encoding, read_encoding
 from unitmargin.data.files import DataError
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples, as_samples
 from unitmargin.data.stream import InputBatch, holds_splits, read_inputs
+from unitmargin.data.tables import TEST_SHARE, TableOptions, load_table
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import as_path
 
 __all__ = [
-    "DATASETS", "MADE", "DataError", "Dataset", "InputBatch", "Samples", "as_samples", "augment",
-    "holds_splits", "load_dataset", "random_crop_flip", "read_inputs",
+    "DATASETS",
+    "ENCODING",
+    "MADE",
+    "TEST_SHARE",
+    "DataError",
+    "Dataset",
+    "Encoding",
+    "InputBatch",
+    "Samples",
+    "TableOptions",
+    "as_samples",
+    "augment",
+    "holds_splits",
+    "load_dataset",
+    "random_crop_flip",
+    "read_encoding",
+    "read_inputs",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -32,19 +49,26 @@ DATASETS: dict[str, Loader] = {
     "cifar100": cifar100,
     "images": images,
     "npz": lambda path, cache: npz(path),
+    "table": lambda path, cache, options=None: load_table(path, options or TableOptions()),
 }
 """All data sets; those that come from files are functions of a path and a cache folder."""
 
 
 def load_dataset(
-    name: str, path: str | Path | None = None, limit: int | None = None, cache: Path | None = None
+    name: str,
+    path: str | Path | None = None,
+    limit: int | None = None,
+    cache: Path | None = None,
+    table: TableOptions | None = None,
 ) -> Dataset:
     """The data set of that name in ``DATASETS``.
 
     Args:
-        path: file or folder of "images" and "npz"; "cifar10" and "cifar100" are downloaded without.
+        path: file or folder of "images", "npz" and "table"; "cifar10" and "cifar100" are
+            downloaded without.
         limit: takes that many train and test samples, in a fixed order.
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
+        table: how a "table" is read.
 
     Raises:
         TypeError: a path or limit of another kind.
@@ -61,9 +85,10 @@ def load_dataset(
     if name in MADE and file is not None:
         raise ValueError(
             f"path must be left out for data set {name!r}, which needs no file, got {file}; "
-            'load a file under the name "images" or "npz"'
+            'load a file under the name "images", "npz" or "table"'
         )
-    if name in ("images", "npz") and file is None:
+    if name in ("images", "npz", "table") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
-    dataset = load() if name in MADE else load(file, folder)
+    options = (table,) if name == "table" else ()
+    dataset = load() if name in MADE else load(file, folder, *options)
     return dataset if limit is None else dataset.take(limit)

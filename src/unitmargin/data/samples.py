@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from unitmargin.data.encoding import Encoding
 from unitmargin.foundation.numbers import (
     FLOATING,
     Numbers,
@@ -180,6 +181,8 @@ class Samples:
 class Dataset:
     """A named data set: train samples, test samples and the names of the classes.
 
+    ``encoding`` says of a table what became of its columns; None of other data.
+
     Guarantee: inputs of one shape, at least two classes with different names, every label below the
     number of classes.
 
@@ -196,6 +199,7 @@ class Dataset:
     train: Samples
     test: Samples
     classes: tuple[str, ...]
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         if self.train.in_shape != self.test.in_shape:

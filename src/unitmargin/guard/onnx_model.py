@@ -45,6 +45,8 @@ class OnnxModel:
         domain: interval of the entries of inputs that the network was made for, None for any.
         profile: the execution profile whose certificates it issues.
         model_sha256: SHA-256 of the model file that it was exported from.
+        units: what radii are measured in, in words.
+        encoding: what became of the columns of the training table, None for other data.
 
     Args:
         path: the file.
@@ -77,6 +79,8 @@ class OnnxModel:
         self.dtype = np.dtype(INPUTS[self.session.get_inputs()[0].type])
         self.profile: str = stated["profile"]
         self.model_sha256: str = stated["model_sha256"]
+        self.units: str = json.loads(stated["units"])
+        self.encoding: dict[str, Any] | None = json.loads(stated.get("encoding", "null"))
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
         """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none."""

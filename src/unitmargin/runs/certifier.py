@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
-from unitmargin.data import InputBatch, read_inputs
+from unitmargin.data import ENCODING, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork, load
@@ -36,6 +36,7 @@ class Certifier(Protocol):
         domain: interval of the entries of inputs, None for any.
         profile: the execution profile whose certificates it issues.
         model_sha256: SHA-256 of the model file.
+        encoding: what the file states of the columns of its training table, None for other data.
     """
 
     classes: tuple[str, ...]
@@ -43,6 +44,7 @@ class Certifier(Protocol):
     domain: tuple[float, float] | None
     profile: str
     model_sha256: str
+    encoding: dict[str, Any] | None
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
         """Claims of a batch, wherever its entries lie."""
@@ -70,6 +72,7 @@ class FrozenCertifier:
         self.in_shape = frozen.in_shape
         self.domain = frozen.domain
         self.model_sha256 = model_sha256
+        self.encoding = frozen.facts.get(ENCODING)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
         """See :func:`unitmargin.certify`."""
@@ -122,8 +125,20 @@ def certify_files(
         DataError: files that hold no inputs of the network; see :func:`read_inputs`.
         ValueError: inputs outside of its domain, or fewer than one a batch.
     """
-    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size)
+    encoding = read_encoding(certifier.encoding, certifier.in_shape)
+    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size, encoding)
     return certify_batches(certifier, batches)
+
+
+def table_units(network: Certifier | FrozenNetwork) -> str | None:
+    """What radii of a network that was trained on a table are measured in, None of other data.
+
+    Raises:
+        ValueError: a file that states no encoding of its inputs where it should.
+    """
+    facts = network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
+    encoding = read_encoding(facts, network.in_shape)
+    return None if encoding is None else encoding.units
 
 
 def certify_batches(

@@ -18,7 +18,8 @@ BATCH_NUMBERS = 2**20
 
 def open_dataset(recipe: Recipe) -> Dataset:
     """The recipe's data set, limited and up-sampled as it says."""
-    dataset = load_dataset(recipe.data.name, recipe.data.path, recipe.data.limit)
+    data = recipe.data
+    dataset = load_dataset(data.name, data.path, data.limit, table=data.table())
     return dataset.upsampled(recipe.data.upsample)
 
 

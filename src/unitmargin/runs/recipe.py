@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import pydantic
 import tomli_w
-from pydantic import AfterValidator, Field, PositiveInt, field_validator
+from pydantic import AfterValidator, Field, PositiveInt, field_validator, model_validator
 
-from unitmargin.data import DATASETS
+from unitmargin.data import DATASETS, TEST_SHARE, TableOptions
 from unitmargin.foundation.options import Options, among
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.heads import HEADS
@@ -51,11 +51,17 @@ GIVEN = ("in_shape", "n_classes", "normalize")
 """Keyword arguments of a model that are no options: they follow from the data."""
 
 
-class DataOptions(Options):
-    """Which data.
+TABLE = "table"
+
+NAMED_BY = {".csv": TABLE, ".parquet": TABLE, ".npz": "npz"}
+"""Data sets that the end of a path names."""
+
+
+class DataOptions(TableOptions):
+    """Which data; of a table also how it is read.
 
     Attributes:
-        name: a registered data set.
+        name: a registered data set; default: the one that a path of a table or of arrays names.
         path: file or folder, where the data set needs or takes one.
         limit: at most this many training and test samples each.
         upsample: each pixel is repeated this many times in each direction, which multiplies all
@@ -66,6 +72,34 @@ class DataOptions(Options):
     path: str | None = None
     limit: PositiveInt | None = None
     upsample: PositiveInt = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, given: Any) -> Any:
+        """State what follows from the path: the data set, and that rows are split."""
+        if not isinstance(given, dict):
+            return given
+        kind = NAMED_BY.get(Path(str(given.get("path"))).suffix)
+        resolved = {"name": kind} | given if kind else dict(given)
+        splits = resolved.get("name") == TABLE and resolved.get("path") and not resolved.get("test")
+        if splits and resolved.get("test_share") is None:
+            resolved["test_share"] = TEST_SHARE
+        return resolved
+
+    @model_validator(mode="after")
+    def _judge_table(self) -> "DataOptions":
+        own, left_out = TableOptions.model_fields, TableOptions()
+        foreign = [key for key in own if getattr(self, key) != getattr(left_out, key)]
+        if foreign and self.name != TABLE:
+            raise ValueError(
+                f"{foreign[0]} must be left out for data set {self.name!r}, got "
+                f"{getattr(self, foreign[0])!r}; it is an option of the data set {TABLE!r}"
+            )
+        return self
+
+    def table(self) -> TableOptions:
+        """How a table is read."""
+        return TableOptions(**{key: getattr(self, key) for key in TableOptions.model_fields})
 
 
 class ModelOptions(Options):
@@ -146,7 +180,7 @@ class Recipe(Options):
 
     def placeless(self) -> "Recipe":
         """The recipe without the place of its data: what it says on another machine."""
-        return self.changed(data={"path": None})
+        return self.changed(data={"path": None, "test": None})
 
 
 def _said(**options: Any) -> dict[str, Any]:
@@ -191,6 +225,12 @@ def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
     table = recipe.model_dump(exclude_none=True)
     table["model"] |= table["model"].pop("options")
+    meant = recipe.data.name == TABLE
+    table["data"] = {
+        key: value
+        for key, value in table["data"].items()
+        if key not in TableOptions.model_fields or (meant and value not in ({}, []))
+    }
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
     return tomli_w.dumps(plain | table)
 
