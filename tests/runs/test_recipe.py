@@ -15,11 +15,11 @@ from unitmargin.runs.recipe import (
     ModelOptions,
     Recipe,
     RecipeError,
-    embedded_recipe,
     parse_recipe,
     read_recipe,
     write_recipe,
 )
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 

@@ -13,29 +13,16 @@ from unitmargin.data.files import DataError
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples, as_samples
 from unitmargin.data.stream import InputBatch, holds_splits, read_inputs
-from unitmargin.data.tables import TEST_SHARE, TableOptions, load_table
+from unitmargin.data.table_options import TEST_SHARE, TableOptions
+from unitmargin.data.tables import load_table, usable
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.files import as_path
 
 __all__ = [
-    "DATASETS",
-    "ENCODING",
-    "MADE",
-    "TEST_SHARE",
-    "DataError",
-    "Dataset",
-    "Encoding",
-    "InputBatch",
-    "Samples",
-    "TableOptions",
-    "as_samples",
-    "augment",
-    "holds_splits",
-    "load_dataset",
-    "random_crop_flip",
-    "read_encoding",
-    "read_inputs",
+    "DATASETS", "ENCODING", "MADE", "TEST_SHARE", "DataError", "Dataset", "Encoding", "InputBatch",
+    "Samples", "TableOptions", "as_samples", "augment", "holds_splits", "load_dataset",
+    "random_crop_flip", "read_encoding", "read_inputs", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]

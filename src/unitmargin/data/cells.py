@@ -1,7 +1,7 @@
 """The rows of a table in a file, as text: comma-separated values or Parquet."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -53,9 +53,11 @@ class Rows:
         """The words for a cell."""
         return f"{shown(name)} in {self.word} {self.lines[row]}"
 
-    def at(self, places: list[int]) -> "Rows":
+    def at(self, places: Iterable[int]) -> "Rows":
         """The rows at some places."""
-        cells, lines = ([some[place] for place in places] for some in (self.cells, self.lines))
+        chosen = [*places]
+        cells = [self.cells[place] for place in chosen]
+        lines = [self.lines[place] for place in chosen]
         return Rows(self.header, cells, lines, self.word)
 
 
@@ -88,11 +90,9 @@ def whole(path: Path) -> Rows:
     chunks = [*read_rows(path)]
     if not chunks or not chunks[0].cells:
         raise DataError(f"{path}: must hold one row at least, got none; name another file")
-    first = chunks[0]
-    cells, lines = ([one for part in parts for one in part] for parts in zip(
-        *((chunk.cells, chunk.lines) for chunk in chunks), strict=True
-    ))  # fmt: skip
-    return Rows(first.header, cells, lines, first.word)
+    cells = [row for chunk in chunks for row in chunk.cells]
+    lines = [line for chunk in chunks for line in chunk.lines]
+    return Rows(chunks[0].header, cells, lines, chunks[0].word)
 
 
 def is_number(cell: str) -> bool:

@@ -129,15 +129,14 @@ class Encoding(Options):
         names = [column.name for column in self.columns]
         missing = [name for name in names if name not in header]
         extra = [name for name in header if name not in (*names, self.label, *self.ignored)]
-        for kind, found, step in (
-            ("all columns of the training table", missing, "add them"),
-            ("no others than the training table", extra, "leave them out"),
+        for word, found, step in (
+            ("a table without", missing, "add"),
+            ("also", extra, "leave out"),
         ):
             if found:
-                word = "lacking" if found is missing else "also"
                 raise ValueError(
-                    f"it must have {kind}, got a table {word} {', '.join(map(shown, found))}; "
-                    f"{step}"
+                    f"its columns must be those of the training table, got {word} "
+                    f"{', '.join(map(shown, found))}; {step} them"
                 )
 
 

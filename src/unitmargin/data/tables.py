@@ -1,55 +1,31 @@
 """Tables with a row for each sample: a label column, numbers and categories."""
 
-import hashlib
 import math
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float64
-from pydantic import Field, NonNegativeInt, PositiveFloat
 
 from unitmargin.data.cells import Rows, is_number, whole
-from unitmargin.data.encoding import SCALES, Column, Encoding, numbers, words
+from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError
 from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.table_options import TableOptions
+from unitmargin.data.table_split import draw_test_rows
 from unitmargin.foundation.choice import advice, require_choice
 from unitmargin.foundation.numbers import shown
-from unitmargin.foundation.options import Options, among
 
 LABELS = ("label", "target", "class", "y")
 """Names of the label column where none is given."""
-
-TEST_SHARE = 0.2
-"""Of each class, where neither a share nor a table of test rows is given."""
 
 MOST_CATEGORIES = 100
 """Categories of a column: one with more holds names or codes of the rows, not properties."""
 
 
-class TableOptions(Options):
-    """How a table is read; of no meaning for other data.
-
-    Attributes:
-        label: column of the classes; default: the one that is called label, target, class or y.
-        test: table of the test rows; default: a share of each class.
-        test_share: of each class that the test rows are.
-        split_seed: of that split, which depends on it and on the rows, not on their order.
-        scale: none, features (standard deviations of the training rows) or units.
-        units: lengths of columns that count as 1, under the scale units; 1 for all others.
-        categories: columns of numbers that are read as words.
-        ignore: columns that are left out.
-    """
-
-    label: str | None = None
-    test: str | None = None
-    test_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    split_seed: NonNegativeInt = 0
-    scale: Annotated[str, among("scale", SCALES)] = "none"
-    units: dict[str, PositiveFloat] = Field(default_factory=dict)
-    categories: list[str] = Field(default_factory=list)
-    ignore: list[str] = Field(default_factory=list)
+class UnfitColumnError(ValueError):
+    """A column that is of no use as it is, whatever a single cell says."""
 
 
 class _Labels(NamedTuple):
@@ -84,26 +60,44 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     rows = whole(path)
     try:
         labels = _labels(rows, options)
-        if options.test is None:
-            is_test = _split(rows, labels, options)
-            parts = [[place for place, own in enumerate(is_test) if own is side]
-                     for side in (False, True)]  # fmt: skip
-            train, test = (rows.at(places) for places in parts)
-            numbers = [[labels.numbers[place] for place in places] for places in parts]
-        else:
-            train, numbers = rows, [labels.numbers]
-        encoding = _encoding(rows, train, labels.column, options)
-        samples = [_samples(encoding, train, numbers[0])]
-        if options.test is None:
-            samples.append(_samples(encoding, test, numbers[1]))
+        is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
+        encoding = _encoding(rows, rows.at(np.flatnonzero(~is_test)), labels.column, options)
+        inputs = torch.from_numpy(encoding.encode(rows))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
-    if options.test is not None:
-        samples.append(_other_table(Path(options.test).expanduser(), encoding, labels))
-    return Dataset("table", *samples, labels.classes, encoding)
+    numbers = torch.tensor(labels.numbers)
+    train = Samples(inputs[~is_test], numbers[~is_test])
+    if options.test is None:
+        test = Samples(inputs[is_test], numbers[is_test])
+    else:
+        test = _other_table(Path(options.test).expanduser(), encoding, labels)
+    return Dataset("table", train, test, labels.classes, encoding)
 
 
-def find_labels(rows: Rows, column: str, classes: tuple[str, ...]) -> list[int]:
+def usable(path: Path, options: TableOptions) -> TableOptions:
+    """The options with all columns ignored that :func:`load_table` cannot use as a whole: constant
+    ones, and those with too many categories. A single wrong cell is no reason.
+
+    Raises:
+        DataError: what :func:`load_table` refuses but for such columns.
+    """
+    rows = whole(path)
+    try:
+        labels = _labels(rows, options)
+        is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
+        train = rows.at(np.flatnonzero(~is_test))
+        ignored = list(options.ignore)
+        for name in _kept(rows.header, labels.column, options):
+            try:
+                _column(rows, train, name, options)
+            except UnfitColumnError:
+                ignored.append(name)
+    except ValueError as fault:
+        raise DataError(f"{path}: {fault}") from None
+    return options.changed(ignore=ignored)
+
+
+def _find_labels(rows: Rows, column: str, classes: tuple[str, ...]) -> list[int]:
     """The class of each row by its name.
 
     Raises:
@@ -151,7 +145,7 @@ def _labels(rows: Rows, options: TableOptions) -> _Labels:
             f"{shown(column)} must hold two classes at least, got {shown(names[0])} alone; name "
             "another label column"
         )
-    return _Labels(column, tuple(names), find_labels(rows, column, tuple(names)))
+    return _Labels(column, tuple(names), _find_labels(rows, column, tuple(names)))
 
 
 def _label_column(header: list[str], given: str | None) -> str:
@@ -162,46 +156,21 @@ def _label_column(header: list[str], given: str | None) -> str:
     if len(found) != 1:
         raise ValueError(
             f"label must name the column of the classes, which is not told by its name, got the "
-            f'columns {", ".join(map(shown, header))}; write label = "NAME"'
+            f'columns {", ".join(map(shown, header))}; write label = "NAME", for init --label NAME'
         )
     return found[0]
 
 
-def _split(rows: Rows, labels: _Labels, options: TableOptions) -> list[bool]:
-    """Which rows are test rows: those of each class with the lowest hashes."""
-    share = TEST_SHARE if options.test_share is None else options.test_share
-    order = sorted(range(len(rows.header)), key=rows.header.__getitem__)
-    hashes = [_row_hash([cells[place] for place in order], options.split_seed)
-              for cells in rows.cells]  # fmt: skip
-    own = np.array(labels.numbers)
-    is_test = np.zeros(len(own), bool)
-    for number, name in enumerate(labels.classes):
-        places = np.flatnonzero(own == number)
-        if len(places) < 2:
-            raise ValueError(
-                f"class {shown(name)} must have two rows at least, one to train and one to test, "
-                f"got one in {rows.word} {rows.lines[int(places[0])]}; add rows, or leave it out"
-            )
-        count = min(max(1, math.floor(share * len(places) + 0.5)), len(places) - 1)
-        limit = sorted(hashes[place] for place in places)[count]
-        is_test[[place for place in places if hashes[place] < limit]] = True
-    if not is_test.any():
-        raise ValueError(
-            "rows of a class must differ if some of them are to be test rows, got copies of one; "
-            "name a table of test rows"
-        )
-    return [bool(one) for one in is_test]
-
-
-def _row_hash(cells: list[str], seed: int) -> bytes:
-    """Of the values: a number counts as such, however it is written."""
-    values = [repr(float(cell)) if is_number(cell) else cell for cell in cells]
-    return hashlib.sha256("\0".join([str(seed), *values]).encode()).digest()
-
-
 def _encoding(rows: Rows, train: Rows, label: str, options: TableOptions) -> Encoding:
     """Categories are those of all rows, means and deviations those of the training rows."""
-    known = [name for name in rows.header if name != label]
+    kept = _kept(rows.header, label, options)
+    columns = [_column(rows, train, name, options) for name in kept]
+    return Encoding(label=label, scale=options.scale, columns=columns, ignored=options.ignore)
+
+
+def _kept(header: list[str], label: str, options: TableOptions) -> list[str]:
+    """The columns of the inputs; raises unless all that are named are there."""
+    known = [name for name in header if name != label]
     for what in ("ignore", "categories", "units"):
         for name in getattr(options, what):
             if name not in known:
@@ -212,8 +181,7 @@ def _encoding(rows: Rows, train: Rows, label: str, options: TableOptions) -> Enc
     kept = [name for name in known if name not in options.ignore]
     if not kept:
         raise ValueError("a column beside the label must be left, got none; ignore fewer columns")
-    columns = [_column(rows, train, name, options) for name in kept]
-    return Encoding(label=label, scale=options.scale, columns=columns, ignored=options.ignore)
+    return kept
 
 
 def _column(rows: Rows, train: Rows, name: str, options: TableOptions) -> Column:
@@ -221,7 +189,7 @@ def _column(rows: Rows, train: Rows, name: str, options: TableOptions) -> Column
     if name in options.categories or not any(map(is_number, rows.column(name))):
         found = sorted(set(words(rows, name)))
         if len(found) > MOST_CATEGORIES:
-            raise ValueError(
+            raise UnfitColumnError(
                 f"{shown(name)} must have at most {MOST_CATEGORIES} categories, got {len(found)}; "
                 "leave it out by `ignore`"
             )
@@ -253,15 +221,11 @@ def _moments(column: Float64[np.ndarray, " n"]) -> tuple[float, float]:
         return float(origin + width * (apart / width).mean()), width * float((apart / width).std())
 
 
-def _constant(name: str, value: str) -> ValueError:
-    return ValueError(
+def _constant(name: str, value: str) -> UnfitColumnError:
+    return UnfitColumnError(
         f"{shown(name)} must differ among the training rows to have a standard deviation, got "
         f"{shown(value)} in all of them; leave it out by `ignore`"
     )
-
-
-def _samples(encoding: Encoding, rows: Rows, labels: list[int]) -> Samples:
-    return Samples(torch.from_numpy(encoding.encode(rows)), torch.tensor(labels))
 
 
 def _other_table(path: Path, encoding: Encoding, labels: _Labels) -> Samples:
@@ -273,7 +237,7 @@ def _other_table(path: Path, encoding: Encoding, labels: _Labels) -> Samples:
                 f"{', '.join(map(shown, rows.header))}; add it"
             )
         encoding.require_header(rows.header)
-        found = find_labels(rows, labels.column, labels.classes)
-        return _samples(encoding, rows, found)
+        found = _find_labels(rows, labels.column, labels.classes)
+        return Samples(torch.from_numpy(encoding.encode(rows)), torch.tensor(found))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None

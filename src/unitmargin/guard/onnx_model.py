@@ -79,7 +79,7 @@ class OnnxModel:
         self.dtype = np.dtype(INPUTS[self.session.get_inputs()[0].type])
         self.profile: str = stated["profile"]
         self.model_sha256: str = stated["model_sha256"]
-        self.units: str = json.loads(stated["units"])
+        self.units: str = stated["units"]
         self.encoding: dict[str, Any] | None = json.loads(stated.get("encoding", "null"))
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims:

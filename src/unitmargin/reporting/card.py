@@ -85,6 +85,7 @@ def write_card(
         "image": is_image(frozen.in_shape),
         "frozen": frozen,
         "units": _units(frozen),
+        "table": table_units(frozen) is not None,
         "classes": frozen.classes[:SHOWN_CLASSES],
         "recipe": subject.recipe,
         "data": subject.data,

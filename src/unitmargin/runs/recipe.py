@@ -20,6 +20,7 @@ from unitmargin.models import MODELS
 from unitmargin.models.freezing import DTYPES
 from unitmargin.models.plans import read_plan
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.runs.settings import read_settings
 from unitmargin.training.options import TrainingOptions
 
 
@@ -80,10 +81,11 @@ class DataOptions(TableOptions):
         if not isinstance(given, dict):
             return given
         kind = NAMED_BY.get(Path(str(given.get("path"))).suffix)
-        resolved = {"name": kind} | given if kind else dict(given)
+        resolved: dict[str, Any] = {"name": kind} | given if kind else dict(given)
         splits = resolved.get("name") == TABLE and resolved.get("path") and not resolved.get("test")
-        if splits and resolved.get("test_share") is None:
-            resolved["test_share"] = TEST_SHARE
+        for key, value in (("test_share", TEST_SHARE), ("split_seed", 0)):
+            if splits and resolved.get(key) is None:
+                resolved[key] = value
         return resolved
 
     @model_validator(mode="after")
@@ -191,8 +193,11 @@ class RecipeError(ValueError):
     """A recipe that is not valid TOML, or has a key or value that no option takes."""
 
 
-def read_recipe(path: str | Path) -> Recipe:
+def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
     """Read a recipe file, and judge all of it.
+
+    ``settings`` replace keys of it, as in ``training.learning_rate=0.01``; see
+    :func:`read_settings`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -200,12 +205,12 @@ def read_recipe(path: str | Path) -> Recipe:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no recipe at {path}; the embedded ones are listed by --help")
+        raise FileNotFoundError(f"no recipe at {path}; `unitmargin recipes` lists those that ship")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
-    return parse_recipe(table, str(path))
+    return parse_recipe(read_settings(settings, table), str(path))
 
 
 def parse_recipe(table: Mapping[str, Any], where: str = "recipe") -> Recipe:
@@ -225,33 +230,8 @@ def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
     table = recipe.model_dump(exclude_none=True)
     table["model"] |= table["model"].pop("options")
-    meant = recipe.data.name == TABLE
-    table["data"] = {
-        key: value
-        for key, value in table["data"].items()
-        if key not in TableOptions.model_fields or (meant and value not in ({}, []))
-    }
+    read = {key: table["data"].pop(key, None) for key in TableOptions.model_fields}
+    if recipe.data.name == TABLE:
+        table["data"] |= {key: value for key, value in read.items() if value not in (None, [], {})}
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
     return tomli_w.dumps(plain | table)
-
-
-def embedded_recipe(name: str | Path) -> Path:
-    """The path itself if it is a file, else the recipe of that name that ships with the package.
-
-    Raises:
-        FileNotFoundError: neither; the message lists the embedded names.
-    """
-    path = Path(name)
-    if path.is_file():
-        return path
-    package = Path(__file__).parents[1]
-    folders = [package / "recipes", package.parents[1] / "recipes"]
-    for folder in folders:
-        candidate = folder / path.parent / f"{path.name}.toml"
-        if not path.is_absolute() and ".." not in path.parts and candidate.is_file():
-            return candidate
-    known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
-    raise FileNotFoundError(
-        f"no recipe {name}; pass a file, or one of {', '.join(known)}, or a row of the paper's "
-        "tables such as paper/ugnn-maxmin-updu-raw"
-    )
