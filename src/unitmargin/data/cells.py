@@ -1,11 +1,14 @@
 """The rows of a table in a file, as text: comma-separated values or Parquet."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
 
 from unitmargin.data.files import DataError
 from unitmargin.foundation.numbers import shown
@@ -53,11 +56,9 @@ class Rows:
         """The words for a cell."""
         return f"{shown(name)} in {self.word} {self.lines[row]}"
 
-    def at(self, places: Iterable[int]) -> "Rows":
-        """The rows at some places."""
-        chosen = [*places]
-        cells = [self.cells[place] for place in chosen]
-        lines = [self.lines[place] for place in chosen]
+    def of(self, chosen: Bool[np.ndarray, " n"]) -> "Rows":
+        """The chosen rows."""
+        cells, lines = [*compress(self.cells, chosen)], [*compress(self.lines, chosen)]
         return Rows(self.header, cells, lines, self.word)
 
 
@@ -122,7 +123,7 @@ def canonical(word: str) -> str:
 
 def _csv(path: Path, size: int) -> Iterator[Rows]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file)
+        lines = csv.reader(file, skipinitialspace=True)
         rows = ((lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells)
         header = next(rows, (0, []))[1]
         _require_header(header)

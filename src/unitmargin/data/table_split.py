@@ -1,7 +1,6 @@
 """Test rows of a table that comes without: drawn by a hash of the rows."""
 
 import hashlib
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,34 +20,33 @@ def draw_test_rows(
     row at least on each side.
 
     Guarantee: it depends on the seed and on the values of the rows alone; equal rows are on one
-    side, where they may make the share smaller.
+    side, where they move the share.
 
     Raises:
-        ValueError: a class with one row, or no test row at all.
+        ValueError: a class with fewer than two different rows.
     """
-    is_test = np.zeros(len(rows.cells), bool)
+    is_test = np.zeros(len(labels), bool)
     if options.test is not None:
         return is_test
     share = TEST_SHARE if options.test_share is None else options.test_share
     order = sorted(range(len(rows.header)), key=rows.header.__getitem__)
     seed = options.split_seed or 0
-    hashes = [_hash([cells[place] for place in order], seed) for cells in rows.cells]
-    own = np.array(labels)
-    for number, name in enumerate(classes):
-        places = np.flatnonzero(own == number)
-        if len(places) < 2:
+    own: list[dict[bytes, list[int]]] = [{} for _ in classes]
+    for place, (cells, label) in enumerate(zip(rows.cells, labels, strict=True)):
+        values = _hash([cells[column] for column in order], seed)
+        own[label].setdefault(values, []).append(place)
+    for name, copies in zip(classes, own, strict=True):
+        if len(copies) < 2:
+            (places,) = copies.values()
             raise ValueError(
-                f"class {shown(name)} must have two rows at least, one to train and one to test, "
-                f"got one in {rows.word} {rows.lines[int(places[0])]}; add rows, or leave it out"
+                f"class {shown(name)} must have two different rows at least, one to train and one "
+                f"to test, got one in {rows.word} {rows.lines[places[0]]}; add rows, leave it out, "
+                "or name a table of test rows"
             )
-        count = min(max(1, math.floor(share * len(places) + 0.5)), len(places) - 1)
-        limit = sorted(hashes[place] for place in places)[count]
-        is_test[[place for place in places if hashes[place] < limit]] = True
-    if not is_test.any():
-        raise ValueError(
-            "rows of a class must differ if some of them are to be test rows, got copies of one; "
-            "name a table of test rows"
-        )
+        ordered = [copies[values] for values in sorted(copies)]
+        sizes = np.cumsum([len(places) for places in ordered])
+        count = 1 + int(np.abs(sizes[:-1] - share * sizes[-1]).argmin())
+        is_test[[place for places in ordered[:count] for place in places]] = True
     return is_test
 
 

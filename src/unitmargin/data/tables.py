@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
-from unitmargin.data.cells import Rows, is_number, whole
+from unitmargin.data.cells import Rows, is_missing, is_number, whole
 from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError
 from unitmargin.data.samples import Dataset, Samples
@@ -61,7 +61,7 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        encoding = _encoding(rows, rows.at(np.flatnonzero(~is_test)), labels.column, options)
+        encoding = _encoding(rows, rows.of(~is_test), labels.column, options)
         inputs = torch.from_numpy(encoding.encode(rows))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
@@ -85,7 +85,7 @@ def usable(path: Path, options: TableOptions) -> TableOptions:
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        train = rows.at(np.flatnonzero(~is_test))
+        train = rows.of(~is_test)
         ignored = list(options.ignore)
         for name in _kept(rows.header, labels.column, options):
             try:
@@ -186,7 +186,8 @@ def _kept(header: list[str], label: str, options: TableOptions) -> list[str]:
 
 def _column(rows: Rows, train: Rows, name: str, options: TableOptions) -> Column:
     unit = options.units.get(name, 1.0)
-    if name in options.categories or not any(map(is_number, rows.column(name))):
+    holds_numbers = any(is_number(cell) and not is_missing(cell) for cell in rows.column(name))
+    if name in options.categories or not holds_numbers:
         found = sorted(set(words(rows, name)))
         if len(found) > MOST_CATEGORIES:
             raise UnfitColumnError(
