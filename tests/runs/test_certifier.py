@@ -95,6 +95,7 @@ class Counter:
     """Claims of every input that it is the first class, and how many it was asked for."""
 
     classes, in_shape, domain, profile, model_sha256 = ("a", "b"), (2,), (0.0, 1.0), "float64", ""
+    encoding = None
     asked = 0
 
     def certify(self, x: np.ndarray) -> Claims:

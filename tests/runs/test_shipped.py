@@ -17,7 +17,7 @@ def test_embedded_recipes_are_found_by_name(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('name = "own"')
     assert embedded_recipe(own) == own
-    known = ", ".join(file.stem for file in named)
+    known = ", ".join(sorted(file.stem for file in named))
     with pytest.raises(
         FileNotFoundError, match=f"no recipe nothing; pass a file, or one of {known}"
     ):

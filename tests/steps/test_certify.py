@@ -13,8 +13,8 @@ from exact import affine
 from safetensors.torch import load_file
 from tables import read_rows
 
-from unitmargin.certificates.certify import certify
 from unitmargin.arguments import Evaluation
+from unitmargin.certificates.certify import certify
 from unitmargin.cli import main
 from unitmargin.data import Samples
 from unitmargin.deployment import export_onnx

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unitmargin.certificates.exhibits import is_image
-from unitmargin.data import Dataset, TableOptions, load_dataset, usable
+from unitmargin.data import DataError, Dataset, TableOptions, load_dataset, usable
 from unitmargin.foundation.failures import one_line
 from unitmargin.models.classifier import halvings
 from unitmargin.runs.opening import recipe_model
@@ -56,6 +56,11 @@ def init_recipe(path: Path, label: str | None = None) -> str:
         >>> print(init_recipe(Path("wine.csv")))  # doctest: +SKIP
     """
     kind = NAMED_BY.get(path.suffix, IMAGES)
+    if not path.exists():
+        raise DataError(
+            f"{path}: must be a table (.csv, .parquet), arrays (.npz), or a folder or archive of "
+            "images, found none; check the path"
+        )
     if label is not None and kind != TABLE:
         raise ValueError(f"label must be left out for {path}, which is no table, got {label!r}")
     options = _table_options(path, label) if kind == TABLE else None
