@@ -152,6 +152,8 @@ def test_options_fit_each_other() -> None:
     ):
         with pytest.raises(ValueError, match=rule):
             load_dataset("table", "a.csv", table=TableOptions(**options))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="table must be left out for data set 'digits', got label"):
+        load_dataset("digits", table=TableOptions())
     with pytest.raises(ValueError, match="path must be given for data set 'table'"):
         load_dataset("table")
 

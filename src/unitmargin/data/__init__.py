@@ -16,7 +16,7 @@ from unitmargin.data.stream import InputBatch, holds_splits, read_inputs
 from unitmargin.data.table_options import TEST_SHARE, TableOptions
 from unitmargin.data.tables import load_table, usable
 from unitmargin.data.toys import TOYS, toy
-from unitmargin.foundation.choice import choose
+from unitmargin.foundation.choice import choose, require_kind
 from unitmargin.foundation.files import as_path
 
 __all__ = [
@@ -55,10 +55,10 @@ def load_dataset(
             downloaded without.
         limit: takes that many train and test samples, in a fixed order.
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
-        table: how a "table" is read.
+        table: how a "table" is read; default: as it is, see :class:`TableOptions`.
 
     Raises:
-        TypeError: a path or limit of another kind.
+        TypeError: a path, limit or table of another kind.
         ValueError: an unknown name, a path that is missing or not wanted, or limit < 1.
         DataError: a file that cannot be used.
 
@@ -76,6 +76,12 @@ def load_dataset(
         )
     if name in ("images", "npz", "table") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
+    if table is not None:
+        require_kind("table", table, TableOptions, "pass unitmargin.data.TableOptions(...)")
+        if name != "table":
+            raise ValueError(
+                f'table must be left out for data set {name!r}, got {table}; it is of "table"'
+            )
     options = (table,) if name == "table" else ()
     dataset = load() if name in MADE else load(file, folder, *options)
     return dataset if limit is None else dataset.take(limit)

@@ -83,6 +83,10 @@ class Encoding(Options):
         scale: a name in ``SCALES``.
         columns: in the order of the entries of an input.
         ignored: columns that a table may have and that are left out.
+
+    Example:
+        >>> Encoding(label="class", scale="features", columns=[Column(name="age")]).units
+        'standard deviations of the training rows'
     """
 
     label: str
@@ -97,12 +101,7 @@ class Encoding(Options):
 
     @property
     def units(self) -> str:
-        """What radii are measured in, in words.
-
-        Example:
-            >>> Encoding(label="class", scale="features", columns=[Column(name="age")]).units
-            'standard deviations of the training rows'
-        """
+        """What radii are measured in, in words."""
         own = {column.name: column.unit for column in self.columns if column.unit != 1.0}
         named = ", ".join(f"{name} = {unit:g}" for name, unit in own.items())
         words = {

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import DataError, Dataset, TableOptions, load_dataset, usable
 from unitmargin.foundation.failures import one_line
-from unitmargin.models.classifier import halvings
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.recipe import NAMED_BY, TABLE, parse_recipe
 
@@ -136,7 +135,7 @@ def _model(dataset: Dataset) -> list[Line]:
     normal = Line("normalization", "centre", "radii stay in the units of the data")
     if dataset.encoding is not None:
         normal = Line("normalization", "none", "the scale above has centred the columns")
-    if is_image(shape) and flat > WIDEST and halvings(shape[1], shape[2], 2) > 0:
+    if is_image(shape) and flat > WIDEST and shape[1] % 2 == shape[2] % 2 == 0:
         return [Line("name", "mixing_ugnn", "its layers follow from the size"), normal]
     width = min(flat, WIDEST)
     depth = 8 if flat < NARROW else 4
