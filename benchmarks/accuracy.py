@@ -27,7 +27,8 @@ from unitmargin.layers.promises import GNP
 from unitmargin.models import fixed_network
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance
-from unitmargin.runs.recipe import Recipe, embedded_recipe, parse_recipe
+from unitmargin.runs.recipe import Recipe, parse_recipe
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.processes import Processes
 from unitmargin.training.trainer import Trainer
 

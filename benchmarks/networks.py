@@ -10,7 +10,8 @@ import unitmargin as um
 from unitmargin.layers.activations import build_activation
 from unitmargin.orthogonal.manifold import ManifoldConv2d
 from unitmargin.runs.opening import recipe_model
-from unitmargin.runs.recipe import embedded_recipe, read_recipe
+from unitmargin.runs.recipe import read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.precision import training_precision
 

@@ -15,8 +15,9 @@ from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates, write_certificates
 from unitmargin.runs.findings import REQUIRED, Findings
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.recipe import embedded_recipe, read_recipe
+from unitmargin.runs.recipe import read_recipe
 from unitmargin.runs.searches import write_searches
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.runs.weights import origin_of, write_weights
 from unitmargin.training.options import TrainingOptions
 

@@ -1,8 +1,10 @@
 """Every code block of README, guide and estimator runs, and the commands they show exist."""
 
+import io
 import re
 import shlex
 import tomllib
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -59,15 +61,21 @@ def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     Image.new("L", (8, 8), 99).save("photos/new.png")
+    rows = (f"{20 + row},{('red', 'blue')[row % 2]},{row // 15}" for row in range(30))
+    (tmp_path / "patients.csv").write_text("\n".join(["age,colour,class", *rows]))
     lines = [line for _, code in blocks("bash") for line in code.splitlines() if line.strip()]
     assert NEEDS_DATA in lines
     for line in lines:
         if line in INSTALLING:
             continue
+        line, _, redirected = line.partition(" > ")
         program, *arguments = shlex.split(line, comments=True)
         assert program == "unitmargin", line
-        with pytest.raises(SystemExit) as status:
+        out = io.StringIO()
+        with redirect_stdout(out), pytest.raises(SystemExit) as status:
             main(arguments)
+        if redirected:
+            (tmp_path / redirected.split()[0]).write_text(out.getvalue())
         assert status.value.code == (2 if line == NEEDS_DATA else 0), line
     assert (tmp_path / "runs/walk/report.html").is_file()
 

@@ -33,6 +33,7 @@ from wrong_inputs import (
     recipe,
     saved,
     table,
+    tabular,
     unsplit,
     whole,
     write,
@@ -390,6 +391,66 @@ OPTIONS = [
     for minutes in ("0", "nan", "-1", "inf")
 ]  # fmt: skip
 
+DATA_TABLES = [
+    row(TRAIN, expected, tabular(old, new, options))
+    for old, new, options, expected in (
+        ("3,23", "3,", "", "a.csv: 'age' in line 5 must have a value, got an empty cell; fill it"),
+        ("3,23", "3,NaN", "", "a.csv: 'age' in line 5 must have a value, got 'NaN'; fill it in"),
+        ("3,23", "3,inf", "", "a.csv: 'age' in line 5 must be finite, got 'inf'; correct it"),
+        ("3,23", "3,old", "", "a.csv: 'age' in line 5 must be a number, got 'old'; correct it"),
+        ("3,23,", "3,", "", "a.csv: line 5 must have 4 cells, as the header, got 3; correct it"),
+        ("23,b,1", "23,b,1.5", "", "'label' in line 5 must be a whole number or a word"),
+        ("23,b,1", "23,b,", "", "a.csv: 'label' in line 5 must have a value, got an empty cell"),
+        ("23,b,1", "23,b,2", "", "class '2' must have two different rows at least"),
+        ("word", "age", "", "columns must have different names, got 'age' twice; rename one"),
+        ("word", "", "", "every column must have a name, got none for column 3; name it"),
+        ("label", "kind", "", "label must name the column of the classes, which is not told by"),
+        ("", "", 'label = "kind"', "label must be one of one, age, word, label, got 'kind'"),
+        ("", "", 'ignore = ["agee"]', "got 'agee'; did you mean 'age'?"),
+        ("", "", 'test = "b.csv"', "b.csv: must be a .csv or .parquet file, found none"),
+        ("", "", 'test = "b.csv"\ntest_share = 0.1', "test_share must be left out where test"),
+        ("", "", "test_share = 1.0", "data.test_share must be less than 1, got 1.0"),
+        ("", "", 'scale = "feature"', "data.scale must be one of none, features, units"),
+        ("", "", "units = {age = 5.0}", "units must be left out under the scale 'none'"),
+        ("", "", 'scale = "units"\nunits = {age = 0.0}', "data.units.age must be greater than 0"),
+        ("", "x,label\n", "", "a.csv: must hold one row at least, got none; name another file"),
+        ("", " \n", "", "every column must have a name, got none for column 1"),
+        ("", "1,2\n3,4\n", "", "its first line must be a header, got numbers alone (1, 2"),
+        ("", "x;label\n1;2\n", "", "cells must be separated by commas, got ';'; save it again"),
+        ("", "x,label\n1,a\n2,a\n", "", "'label' must hold two classes at least, got 'a' alone"),
+        (
+            "",
+            "x,z,label\n1,0,a\n1,1,a\n1,2,b\n1,3,b\n",
+            'scale = "features"',
+            "'x' must differ among the training rows to have a standard deviation, got '1'",
+        ),
+    )
+] + [
+    row(TRAIN, "a header and rows, got an empty table", tabular(), write("a.csv", "")),
+    row(TRAIN, "a.csv: must be a table in UTF-8", tabular(), write("a.csv", GARBAGE)),
+    row(TRAIN, "a.csv: must be a .csv or .parquet file, found none", tabular(), folder("a.csv")),
+    row(TRAIN, "data.scale must be left out for data set 'digits'",
+        recipe("limit", 'scale = "features"\nlimit')),
+    row("init none.csv", "none.csv: must be a table (.csv, .parquet), arrays (.npz), or a folder"),
+    row("init none", "none: must be a table (.csv, .parquet), arrays (.npz), or a folder or arch"),
+    row("init data", "data: must be readable, and an archive must", write("data", "x")),
+    row("init a.npz --label y", "label must be left out for a.npz, which is no table, got 'y'",
+        write("a.npz", "x")),
+    row("init a.csv", "label must name the column of the classes", tabular("label", "kind")),
+    row("recipes none", "no recipe none; pass a file, or one of cifar10-best"),
+    row(f"predict {RUN} --data a.parquet", "a network that was not trained on a table, got a Par",
+        write("a.parquet", "x")),
+] + [
+    row(f"{verb} new.toml --set {setting}", expected, recipe())
+    for verb in ("train", "run")
+    for setting, expected in (
+        ("epochs", "set must be KEY=VALUE, got 'epochs'; write it as training.learning_rate=0.01"),
+        ("training.epoch=3", "training.epoch is no option, known: epochs, steps"),
+        ("training.epochs=x", "training.epochs must be a valid integer, got 'x'"),
+        ("train.epochs=3", "train is no option, known: name, data, model, training"),
+    )
+]  # fmt: skip
+
 DATA = [
     row(TRAIN, expected, arrays(**changes))
     for changes, expected in (
@@ -501,7 +562,7 @@ NEW = [
     row(f"certify {RUN} --device gpu", "device must be one that torch can use here, got 'gpu'"),
 ]  # fmt: skip
 
-ROWS = FOLDERS + DAMAGE + EXPORT + TABLES + JSON + RECIPES + OPTIONS + DATA + NEW
+ROWS = FOLDERS + DAMAGE + EXPORT + TABLES + JSON + RECIPES + OPTIONS + DATA + DATA_TABLES + NEW
 
 
 @pytest.mark.parametrize("wrong", ROWS, ids=[f"{row.command[:60]}" for row in ROWS])

@@ -226,3 +226,25 @@ def photos(*spoils: Spoil, size: tuple[int, int] = (8, 8), mode: str = "L") -> l
 def table(*rows: list[str]) -> Spoil:
     """A table of new inputs."""
     return write("new.csv", "".join(f"{','.join(row)}\n" for row in rows))
+
+
+ROWS = "".join(f"{row},{20 + row},{'ab'[row % 2]},{row % 2}\n" for row in range(20))
+
+TABULAR = """name = "new"
+[data]
+path = "a.csv"
+{options}
+[model]
+name = "dense_ugnn"
+hidden = [2]
+[training]
+epochs = 1
+"""
+
+
+def tabular(old: str = "", new: str = "", options: str = "") -> list[Spoil]:
+    """A recipe of a table in which something is replaced, or which is another one."""
+    content = f"one,age,word,label\n{ROWS}"
+    assert old in content
+    content = content.replace(old, new, 1) if old else new or content
+    return [write("new.toml", TABULAR.format(options=options)), write("a.csv", content)]

@@ -2,19 +2,15 @@
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
 import tyro
 
 from unitmargin import __version__
+from unitmargin.arguments import EVALUATION, Chosen, EvaluationOptions, FolderPath, RecipeOptions
 from unitmargin.foundation.statuses import exit_status
-
-if TYPE_CHECKING:
-    from unitmargin.runs.folder import RunFolder
-    from unitmargin.runs.recipe import Recipe
 
 DESCRIPTION = """Classifiers whose margin is the distance to the decision boundary.
 
@@ -23,68 +19,9 @@ DESCRIPTION = """Classifiers whose margin is the distance to the decision bounda
 Exit status: 0 success, 1 a broken promise, 2 a wrong input or environment,
 70 a mistake of unitmargin, 130 interrupted, 141 nobody reads the output."""
 
-FolderPath = Annotated[Path, tyro.conf.Positional]
-
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Asks torch for large tensors in pages of 2 MB (Linux). An operation that writes to fresh memory,
 as most do on large images, is then several times as fast. Torch reads it at its first tensor."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A recipe and what the command line changes in it.
-
-    Attributes:
-        recipe: a TOML file, or the name of an embedded recipe (digits, cifar10-fast, ...).
-        out: run folder; default runs/NAME.
-        data: file or folder of the data set.
-        epochs: instead of the recipe's; more than a run has extend it, as its schedule allows.
-        minutes: instead of epochs: as many steps as take about that long here.
-        limit: at most this many training and test samples.
-        seed: instead of the recipe's.
-        device: cpu, cuda, cuda:1, ...
-        log: tensorboard, wandb or trackio, which is told of each epoch.
-    """
-
-    recipe: tyro.conf.Positional[Path]
-    out: Path | None = None
-    data: Path | None = None
-    epochs: int | None = None
-    minutes: float | None = None
-    limit: int | None = None
-    seed: int | None = None
-    device: str = "cpu"
-    log: str | None = None
-
-    def open(self) -> "tuple[Recipe, RunFolder]":
-        """The changed recipe and its run folder."""
-        from unitmargin.runs.folder import RunFolder
-        from unitmargin.runs.recipe import embedded_recipe, read_recipe
-
-        recipe = read_recipe(embedded_recipe(self.recipe))
-        changed = recipe.overridden(self.data, self.limit, self.epochs, self.seed)
-        return changed, RunFolder(self.out or Path("runs") / changed.name)
-
-
-RecipeOptions = Annotated[Chosen, tyro.conf.arg(name="")]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How a network is evaluated.
-
-    Attributes:
-        profile: float64 or float32; default: the model's own.
-        device: cpu, cuda, cuda:1, ...
-        batch_size: inputs a forward pass.
-    """
-
-    profile: str | None = None
-    device: str = "cpu"
-    batch_size: int = 512
-
-
-EvaluationOptions = Annotated[Evaluation, tyro.conf.arg(name="")]
 
 
 def train(options: RecipeOptions) -> int:
@@ -115,15 +52,15 @@ def certify(
     inputs: bool = False,
     data: Path | None = None,
     out: Path | None = None,
-    evaluation: EvaluationOptions = Evaluation(),
+    evaluation: EvaluationOptions = EVALUATION,
 ) -> int:
     """Certify every test sample of a run folder, or new inputs, with one forward pass.
 
     Args:
         model: run folder, model file (.safetensors) or exported file (.onnx).
         inputs: also keep the certified inputs, for `unitmargin check`.
-        data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or
-            .csv; or the data set of the run, if it has moved since the training.
+        data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or
+            .parquet; or the data set of the run, if it has moved since the training.
         out: folder of the certificates; default: the run folder, of new inputs certified-DATA in
             it or next to the file.
     """
@@ -137,13 +74,13 @@ def predict(
     model: FolderPath,
     data: Path,
     json: bool = False,
-    evaluation: EvaluationOptions = Evaluation(),
+    evaluation: EvaluationOptions = EVALUATION,
 ) -> int:
     """Print what a network says of new inputs, and the radius within which it holds.
 
     Args:
         model: run folder, model file (.safetensors) or exported file (.onnx).
-        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy or .csv.
+        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or .parquet.
         json: one JSON object a line, for programs.
     """
     from unitmargin.runs.certifier import open_certifier
@@ -276,8 +213,36 @@ def demo(out: Path = Path("runs/digits")) -> int:
     return run(Chosen(Path("digits"), out))
 
 
+def init(path: FolderPath, label: str | None = None) -> int:
+    """Print a commented recipe that fits the data; `unitmargin run` walks it.
+
+    Args:
+        path: a table (.csv, .parquet), arrays (.npz), a folder or archive of images.
+        label: column of a table that holds the classes.
+    """
+    from unitmargin.steps.init import init_recipe
+
+    print(init_recipe(path, label), end="")
+    return 0
+
+
+def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
+    """List the recipes that ship, or print one.
+
+    Args:
+        name: of the one to print.
+    """
+    from unitmargin.runs.shipped import embedded_recipe, list_recipes
+
+    lines = list_recipes() if name is None else [embedded_recipe(name).read_text("utf-8").rstrip()]
+    for line in lines:
+        print(line)
+    return 0
+
+
 VERBS = (
-    train, freeze, certify, predict, verify, check, report, export, reproduce, run, demo,
+    init, recipes, train, freeze, certify, predict, verify, check, report, export, reproduce, run,
+    demo,
 )  # fmt: skip
 
 COMMANDS = {function.__name__: function for function in VERBS}

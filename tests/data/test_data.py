@@ -15,7 +15,7 @@ MADE = ["digits", "moons", "circles", "blobs", "spirals"]
 
 
 def test_the_names_are_a_contract() -> None:
-    assert list(DATASETS) == [*MADE, "cifar10", "cifar100", "images", "npz"]
+    assert list(DATASETS) == [*MADE, "cifar10", "cifar100", "images", "npz", "table"]
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -34,14 +34,14 @@ def test_a_path_that_is_not_wanted_is_refused(name: str, tmp_path: Path) -> None
         load_dataset(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["images", "npz"])
+@pytest.mark.parametrize("name", ["images", "npz", "table"])
 def test_a_path_that_is_missing_is_asked_for(name: str) -> None:
     with pytest.raises(ValueError, match=f"path must be given for data set '{name}'"):
         load_dataset(name)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"name must be one of digits, .*npz, got 'mnist'"):
+    with pytest.raises(ValueError, match=r"name must be one of digits, .*table, got 'mnist'"):
         load_dataset("mnist")
 
 

@@ -5,11 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unitmargin.data.encoding import Column, Encoding
 from unitmargin.data.files import DataError
+from unitmargin.data.stream import read_inputs
 from unitmargin.data.stream_items import Item, Wanted
-from unitmargin.data.stream_tables import read_table
+from unitmargin.data.stream_tables import read_encoded, read_table
 
 WANTED = Wanted((3,), ("cat", "dog"))
+
+ENCODING = Encoding(
+    label="kind",
+    scale="units",
+    columns=[Column(name="a", shift=1.0, unit=2.0), Column(name="b", unit=4.0)],
+)
 
 
 def read(folder: Path, text: str | bytes, wanted: Wanted = WANTED) -> list[Item]:
@@ -84,3 +92,37 @@ def test_other_tables_are_refused(tmp_path: Path, text: str | bytes, message: st
 
 def test_a_header_alone_is_no_input(tmp_path: Path) -> None:
     assert read(tmp_path, "a,b,c\n") == []
+
+
+def encoded(folder: Path, text: str, name: str = "new.csv") -> list[Item]:
+    path = folder / name
+    path.write_text(text)
+    return list(read_encoded(path, Wanted((2,), ("7", "9")), ENCODING))
+
+
+def test_encoded_tables_are_read_by_name(tmp_path: Path) -> None:
+    items = encoded(tmp_path, "kind,b,a\n9,4,1\n\n,8,3\n7.0,8,3\n")
+    assert [item.numbers.tolist() for item in items] == [[0, 1], [1, 2], [1, 2]]
+    assert [item.label for item in items] == [1, -1, 0]
+    assert [item.source for item in items] == ["line 2", "line 4", "line 5"]
+    assert [item.label for item in encoded(tmp_path, "a,b\n1,2\n")] == [-1]
+
+
+def test_wrong_encoded_tables_are_one_line(tmp_path: Path) -> None:
+    for text, rule in (
+        ("a\n1\n", r"new\.csv: its columns must be those .* without 'b'; add"),
+        ("a,b,c\n1,2,3\n", "got also 'c'; leave out"),
+        ("a,b,kind\n1,2,0\n", "'kind' in line 2 must be a class of the model"),
+        ("a,b\n1,x\n", "'b' in line 2 must be a number, got 'x'"),
+    ):
+        with pytest.raises(DataError, match=rule):
+            encoded(tmp_path, text)
+
+
+def test_tables_are_read_for_networks_of_tables_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "new.npy", np.zeros((1, 2), np.float32))
+    with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file with the columns"):
+        next(read_inputs(tmp_path / "new.npy", (2,), ("7", "9"), 3, ENCODING))
+    (tmp_path / "new.parquet").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"must be a \.csv file for a network that was not trained"):
+        next(read_inputs(tmp_path / "new.parquet", (2,), ("7", "9"), 3))

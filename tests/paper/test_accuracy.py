@@ -9,7 +9,8 @@ from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE, accuracy_tables, per
 from unitmargin.paper.conditions import NOT_RUN
 from unitmargin.paper.networks import row_recipe
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.recipe import embedded_recipe, read_recipe
+from unitmargin.runs.recipe import read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 
 
 def test_seeds_are_averaged_beside_the_paper(tmp_path: Path) -> None:

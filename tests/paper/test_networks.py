@@ -6,7 +6,8 @@ import pytest
 
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
-from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, embedded_recipe, read_recipe
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 
 CIFAR = Recipe(
     name="mine",

@@ -95,6 +95,7 @@ class Counter:
 
     classes, in_shape, domain, profile, model_sha256 = ("a", "b"), (2,), (0.0, 1.0), "float64", ""
     dtype = np.dtype("float64")
+    encoding = None
     asked = 0
 
     def certify(self, x: np.ndarray) -> Claims:

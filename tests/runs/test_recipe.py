@@ -15,11 +15,11 @@ from unitmargin.runs.recipe import (
     ModelOptions,
     Recipe,
     RecipeError,
-    embedded_recipe,
     parse_recipe,
     read_recipe,
     write_recipe,
 )
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 
@@ -225,22 +225,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_recipe(tmp_path / "none.toml")
 
 
-def test_embedded_recipes_are_found_by_name(tmp_path: Path) -> None:
-    named = [file for file in RECIPES if file.parent.name == "recipes"]
-    assert named
-    for file in named:
-        assert embedded_recipe(file.stem).read_text() == file.read_text()
-    own = write(tmp_path, 'name = "own"')
-    assert embedded_recipe(own) == own
-    known = ", ".join(sorted(file.stem for file in named))
-    with pytest.raises(
-        FileNotFoundError, match=f"no recipe nothing; pass a file, or one of {known}"
-    ):
-        embedded_recipe("nothing")
-    with pytest.raises(FileNotFoundError):
-        embedded_recipe("elsewhere/digits")
-
-
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
 def test_every_embedded_recipe_returns_and_is_found_by_its_name(file: Path) -> None:
     recipe = read_recipe(file)
@@ -273,3 +257,31 @@ def test_a_command_line_overrides_what_it_names(tmp_path: Path) -> None:
     assert (other.training.epochs, other.training.seed, other.verify_samples) == (2, 7, 3)
     with pytest.raises(ValueError, match="epochs must be greater than 0, got 0"):
         recipe.overridden(epochs=0)
+
+
+def test_a_path_names_its_data_set_and_a_table_its_split() -> None:
+    for data, name, share in (
+        ({"path": "a.csv"}, "table", 0.2),
+        ({"path": "a.parquet", "test_share": 0.5}, "table", 0.5),
+        ({"path": "a.csv", "test": "b.csv"}, "table", None),
+        ({"path": "a.npz"}, "npz", None),
+        ({"name": "images", "path": "photos.csv"}, "images", None),
+        ({}, "digits", None),
+    ):
+        recipe = parse_recipe({"name": "a", "data": data})
+        assert (recipe.data.name, recipe.data.test_share) == (name, share)
+        assert parse_recipe(tomllib.loads(write_recipe(recipe))) == recipe
+        placeless = recipe.placeless()
+        assert (placeless.data.path, placeless.data.test) == (None, None)
+        assert (placeless.data.name, placeless.data.test_share) == (name, share)
+
+
+def test_options_of_tables_are_of_tables_alone() -> None:
+    with pytest.raises(RecipeError, match="data.label must be left out for data set 'digits', got"):
+        parse_recipe({"name": "a", "data": {"label": "y"}})
+    assert "scale" not in write_recipe(parse_recipe({"name": "a"}))
+    units = {"path": "a.csv", "scale": "units", "units": {"mean area": 2.0}}
+    assert parse_recipe({"name": "a", "data": units}).data.table().units == {"mean area": 2.0}
+    for units in ({"age": 0.0}, {"age": -1.0}, {"age": float("inf")}, {"age": "5"}):
+        with pytest.raises(RecipeError, match="data.units.age must be"):
+            parse_recipe({"name": "a", "data": {"path": "a.csv", "scale": "units", "units": units}})

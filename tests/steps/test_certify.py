@@ -13,8 +13,9 @@ from exact import affine
 from safetensors.torch import load_file
 from tables import read_rows
 
+from unitmargin.arguments import Evaluation
 from unitmargin.certificates.certify import certify
-from unitmargin.cli import Evaluation, main
+from unitmargin.cli import main
 from unitmargin.data import Samples
 from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256

@@ -9,6 +9,7 @@ from unitmargin.data.arrays import npz
 from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
+from unitmargin.data.encoding import ENCODING, Encoding, read_encoding
 from unitmargin.data.files import DataError
 from unitmargin.data.given import Given, as_pair, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
@@ -16,15 +17,18 @@ from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples
 from unitmargin.data.split import Split
 from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
+from unitmargin.data.table_options import TEST_SHARE, TableOptions
+from unitmargin.data.tables import load_table, usable
 from unitmargin.data.toys import TOYS, toy
-from unitmargin.foundation.choice import choose
+from unitmargin.foundation.choice import choose, require_kind
 from unitmargin.foundation.files import as_path
 from unitmargin.foundation.numbers import shown
 
 __all__ = [
-    "DATASETS", "MADE", "DataError", "Dataset", "Given", "ImageOptions", "InputBatch", "Samples",
-    "Split", "as_pair", "as_samples", "augment", "holds_images", "holds_splits", "is_torch_data",
-    "load_dataset", "random_crop_flip", "read_batches", "read_inputs",
+    "DATASETS", "ENCODING", "MADE", "TEST_SHARE", "DataError", "Dataset", "Encoding", "Given",
+    "ImageOptions", "InputBatch", "Samples", "Split", "TableOptions", "as_pair", "as_samples",
+    "augment", "holds_images", "holds_splits", "is_torch_data", "load_dataset", "random_crop_flip",
+    "read_batches", "read_encoding", "read_inputs", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -38,6 +42,7 @@ DATASETS: dict[str, Loader] = {
     "cifar100": cifar100,
     "images": images,
     "npz": lambda path, cache: npz(path),
+    "table": lambda path, cache, options=None: load_table(path, options or TableOptions()),
 }
 """All data sets; those that come from files are functions of a path and a cache folder."""
 
@@ -48,19 +53,22 @@ def load_dataset(
     limit: int | None = None,
     cache: Path | None = None,
     split: Split | None = None,
+    table: TableOptions | None = None,
     **options: Any,
 ) -> Dataset:
     """The data set of that name in ``DATASETS``.
 
     Args:
-        path: file or folder of "images" and "npz"; "cifar10" and "cifar100" are downloaded without.
+        path: file or folder of "images", "npz" and "table"; "cifar10" and "cifar100" are
+            downloaded without.
         limit: takes that many train and test samples, in a fixed order.
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
+        table: how a "table" is read; default: as it is, see :class:`TableOptions`.
         split: of "images", the split of a run (``Dataset.split``); default: one is drawn if needed.
         options: of "images": resize, channels, test_share, split_seed; see :class:`ImageOptions`.
 
     Raises:
-        TypeError: a path or limit of another kind.
+        TypeError: a path, limit or table of another kind.
         ValueError: an unknown name or option, a path that is missing or not wanted, or limit < 1.
         DataError: a file that cannot be used.
 
@@ -74,9 +82,9 @@ def load_dataset(
     if name in MADE and file is not None:
         raise ValueError(
             f"path must be left out for data set {name!r}, which needs no file, got {file}; "
-            'load a file under the name "images" or "npz"'
+            'load a file under the name "images", "npz" or "table"'
         )
-    if name in ("images", "npz") and file is None:
+    if name in ("images", "npz", "table") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
     given = ImageOptions(**options)
     if name != "images" and (unwanted := [*given.given(), *["split"][: split is not None]]):
@@ -84,8 +92,16 @@ def load_dataset(
             f"{unwanted[0]} must be left out for data set {name!r}, which is read as it is, got "
             f'{shown(options.get(unwanted[0], split))}; it is an option of "images"'
         )
+    if table is not None:
+        require_kind("table", table, TableOptions, "pass unitmargin.data.TableOptions(...)")
+        if name != "table":
+            raise ValueError(
+                f'table must be left out for data set {name!r}, got {table}; it is of "table"'
+            )
     if name == "images" and file is not None:
         dataset = images(file, folder, options=given, split=split)
+    elif name in MADE:
+        dataset = load()
     else:
-        dataset = load() if name in MADE else load(file, folder)
+        dataset = load(file, folder, *[table][: name == "table"])
     return dataset if limit is None else dataset.take(limit)

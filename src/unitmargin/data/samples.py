@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from unitmargin.data.encoding import Encoding
 from unitmargin.data.split import Split
 from unitmargin.foundation.numbers import as_tensor, is_real, require_whole, shown
 
@@ -174,6 +175,7 @@ class Dataset:
     """A named data set: train samples, test samples and the names of the classes.
 
     ``split`` says which are which where the data came without.
+    ``encoding`` says of a table what became of its columns; None of other data.
 
     Guarantee: inputs of one shape, at least two classes with different names, every label below the
     number of classes.
@@ -192,6 +194,7 @@ class Dataset:
     test: Samples
     classes: tuple[str, ...]
     split: Split | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         if self.train.in_shape != self.test.in_shape:

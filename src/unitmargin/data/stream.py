@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,8 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from unitmargin.data.arrays import SPLITS
+from unitmargin.data.cells import PARQUET, TABLES
+from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError, members
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.layout import HELD_OUT
@@ -17,7 +20,7 @@ from unitmargin.data.split import Split
 from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
 from unitmargin.data.stream_images import read_images
 from unitmargin.data.stream_items import Item, Wanted
-from unitmargin.data.stream_tables import read_table
+from unitmargin.data.stream_tables import read_encoded, read_table
 
 RELEASE = ".bin"
 """How files of the binary CIFAR releases end."""
@@ -45,6 +48,7 @@ def read_inputs(
     classes: tuple[str, ...],
     batch_size: int,
     images: ImageOptions | None = None,
+    encoding: Encoding | None = None,
 ) -> Iterator[InputBatch]:
     """The inputs in a file or folder, for a network of that input shape and these classes.
 
@@ -55,9 +59,11 @@ def read_inputs(
       ``labels``. uint8 is divided by 255, floating numbers are rounded to float32.
     - Tables: a ``.csv`` file of numbers, one input a row, in the order of the network's inputs; a
       header is optional, its column ``label`` holds class numbers or names.
+    - With an ``encoding``, of a network that was trained on a table: a ``.csv`` or ``.parquet``
+      file with the columns of that table by name, in its units; they are encoded as it was.
 
-    Guarantee: finite float32 numbers of the shape wanted; nothing is rescaled or left out, and
-    without ``images`` nothing is resized.
+    Guarantee: finite float32 numbers of the shape wanted; nothing is left out, without ``images``
+    nothing is resized, and without an encoding nothing is rescaled.
     Memory is that of one batch, whatever the file's size.
 
     Raises:
@@ -67,7 +73,7 @@ def read_inputs(
         >>> for batch in read_inputs(Path("photos"), (3, 32, 32), names, 256):  # doctest: +SKIP
         ...     print(batch.sources)
     """
-    items = _reader(path)(path, Wanted(in_shape, classes, images or ImageOptions()))
+    items = _reader(path, encoding)(path, Wanted(in_shape, classes, images or ImageOptions()))
     first = next(items, None)
     if first is None:
         raise DataError(f"{path}: must hold one input at least, got none; name where they lie")
@@ -92,7 +98,7 @@ def holds_splits(path: Path) -> bool:
     """
     if is_arrays(path):
         return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
-    if path.suffix == ".csv" or not path.exists():
+    if path.suffix in TABLES or not path.exists():
         return False
     for member in members(path):
         *folders, file = member.name.split("/")
@@ -118,7 +124,20 @@ def holds_images(path: Path, split: Split) -> bool:
     return not wanted
 
 
-def _reader(path: Path) -> Reader:
+def _reader(path: Path, encoding: Encoding | None) -> Reader:
+    is_table = path.suffix in TABLES and path.is_file()
+    if encoding is not None:
+        if not is_table:
+            raise DataError(
+                f"{path}: must be a .csv or .parquet file with the columns that the network was "
+                "trained on, found none; check the path, or write a table"
+            )
+        return partial(read_encoded, encoding=encoding)
+    if is_table and path.suffix == PARQUET:
+        raise DataError(
+            f"{path}: must be a .csv file for a network that was not trained on a table, got a "
+            "Parquet file; write its numbers as .csv or .npy"
+        )
     if not path.exists():
         raise DataError(
             f"{path}: must be a folder or archive of images, a .npz, .npy or .csv file, found "
@@ -126,4 +145,4 @@ def _reader(path: Path) -> Reader:
         )
     if is_arrays(path):
         return read_arrays
-    return read_table if path.suffix == ".csv" and path.is_file() else read_images
+    return read_table if is_table else read_images

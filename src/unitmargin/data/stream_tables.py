@@ -1,4 +1,4 @@
-"""New inputs from a table of comma-separated numbers, one input a row."""
+"""New inputs from tables, one input a row: numbers by their place, or columns by their names."""
 
 import csv
 import math
@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32
 
+from unitmargin.data.cells import Rows, canonical, is_missing, is_number, read_rows
+from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, find_label, scaled
 from unitmargin.foundation.numbers import shown
@@ -40,6 +42,37 @@ def read_table(path: Path, wanted: Wanted) -> Iterator[Item]:
         raise DataError(f"{path}: {rule}{fault}{step}") from fault
 
 
+def read_encoded(path: Path, wanted: Wanted, encoding: Encoding) -> Iterator[Item]:
+    """Every row of a ``.csv`` or ``.parquet`` file, as those of a training table were encoded.
+
+    Columns are found by their names, in any order; the label column may be left out, and its cells
+    may be empty. Classes are known by name alone.
+
+    Raises:
+        DataError: what :func:`read_rows` refuses, columns that are missing or not known, and cells
+            that cannot be encoded.
+    """
+    for rows in read_rows(path):
+        try:
+            encoding.require_header(rows.header)
+            inputs = encoding.encode(rows)
+            labels = _labels(rows, wanted, encoding.label)
+        except ValueError as fault:
+            raise DataError(f"{path}: {fault}") from fault
+        for numbers, label, line in zip(inputs, labels, rows.lines, strict=True):
+            yield Item(numbers, label, f"{rows.word} {line}")
+
+
+def _labels(rows: Rows, wanted: Wanted, column: str) -> list[int]:
+    if column not in rows.header:
+        return [UNKNOWN] * len(rows.cells)
+    known = wanted.by_name()
+    return [
+        find_label("" if is_missing(cell) else canonical(cell), known, rows.where(column, row))
+        for row, cell in enumerate(rows.column(column))
+    ]
+
+
 def _rows(file: Iterator[str]) -> Iterator[Row]:
     lines = csv.reader(file)
     for cells in lines:
@@ -52,7 +85,7 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
     if first is None:
         return
     width, words = math.prod(wanted.in_shape), wanted.by_word()
-    headed = not all(map(_is_number, first[1]))
+    headed = not all(map(is_number, first[1]))
     header = first[1] if headed else [f"column {place + 1}" for place in range(len(first[1]))]
     place = _label_place(header) if headed else None
     _require_width(header, width, place)
@@ -96,18 +129,9 @@ def _require_data(cells: list[str]) -> None:
 
 def _numbers(cells: list[str], names: list[str], line: int) -> Float32[np.ndarray, " n"]:
     for name, cell in zip(names, cells, strict=True):
-        if not _is_number(cell):
+        if not is_number(cell):
             raise ValueError(
                 f"{shown(name)} in line {line} must be a number, got {shown(cell)}; encode it as a "
                 "number, or leave out its row"
             )
     return scaled(np.array([float(cell) for cell in cells]))
-
-
-def _is_number(cell: str) -> bool:
-    """Whether it is a decimal number; Python would read 1_0 and digits of other scripts, too."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return cell.isascii() and "_" not in cell

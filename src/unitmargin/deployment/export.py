@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from unitmargin import __version__
 from unitmargin.certificates.certify import certify
+from unitmargin.data import ENCODING, read_encoding
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, require_frozen, save
 from unitmargin.guard.onnx_model import FORMAT, OnnxModel
 
-UNITS = "l2 distance in the units of the inputs"
+UNITS = "l2 distance in {}"
 
 LARGEST_FILE = 2**31 - 2**24
 """Bytes of an ONNX file: a protocol buffer has fewer than 2^31, and the nodes take some."""
@@ -40,6 +41,7 @@ def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32"
     Outputs, one entry a sample: ``label`` (int64, -1 where an input or a logit is not finite),
     ``radius`` and ``margin`` (float64), ``runner_up`` (int64), ``logits (batch, classes)``.
     Metadata: ``format``, ``classes``, ``in_shape``, ``domain``, ``units``, ``profile``,
+    ``encoding`` (what became of the columns of a table; inputs are the numbers that it gives),
     ``model_sha256`` (of the file that :func:`unitmargin.save` writes of the network), and
     ``unitmargin`` (the version).
 
@@ -108,12 +110,14 @@ def _stated(frozen: FrozenNetwork) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         save(frozen, Path(folder) / "model.safetensors")
         sha256 = file_sha256(Path(folder) / "model.safetensors")
+    encoding = read_encoding(frozen.facts.get(ENCODING), frozen.in_shape)
     return {
         "format": FORMAT,
         "classes": list(frozen.classes),
         "in_shape": list(frozen.in_shape),
         "domain": frozen.domain,
-        "units": UNITS,
+        "units": UNITS.format("the units of the inputs" if encoding is None else encoding.units),
+        "encoding": frozen.facts.get(ENCODING),
         "profile": "float64",
         "model_sha256": sha256,
         "unitmargin": __version__,

@@ -42,6 +42,7 @@ class FrozenModel:
         self.profile = chosen.name
         self.dtype = np.dtype(chosen.definition()["dtype"])
         self.model_sha256 = file_sha256(path)
+        self.encoding = frozen.facts.get("encoding")
         self._profile = chosen
         self._device = frozen.network.device
         self._proof = frozen.proof(chosen)

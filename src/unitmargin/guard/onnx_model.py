@@ -47,6 +47,8 @@ class OnnxModel:
         domain: interval of the entries of inputs that the network was made for, None for any.
         profile: the execution profile whose certificates it issues.
         model_sha256: SHA-256 of the model file that it was exported from.
+        units: what radii are measured in, in words.
+        encoding: what became of the columns of the training table, None for other data.
 
     Args:
         path: the file.
@@ -102,6 +104,8 @@ class OnnxModel:
         self.domain = None if domain is None else (float(domain[0]), float(domain[1]))
         self.profile = stated["profile"]
         self.model_sha256 = stated["model_sha256"]
+        self.units = stated["units"]
+        self.encoding: dict[str, Any] | None = json.loads(stated.get("encoding", "null"))
         (given,) = self.session.get_inputs()
         self.dtype = np.dtype(INPUTS[given.type])
         if (given.name, *given.shape[1:]) != ("x", *self.in_shape):

@@ -19,6 +19,7 @@ class Model(Protocol):
     dtype: np.dtype[Any]
     profile: str
     model_sha256: str
+    encoding: dict[str, Any] | None
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims: ...
 

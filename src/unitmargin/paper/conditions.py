@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
+from unitmargin.runs.recipe import Recipe, read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 
 NOT_RUN = "not run"
 NOTHING = "–"

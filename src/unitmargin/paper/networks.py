@@ -26,7 +26,8 @@ def paper_name(recipe: Recipe) -> str | None:
     """The paper's name of a network, such as UGNN+MaxMin+updU; None for what it has no row for.
 
     Example:
-        >>> from unitmargin.runs.recipe import embedded_recipe, read_recipe
+        >>> from unitmargin.runs.recipe import read_recipe
+        >>> from unitmargin.runs.shipped import embedded_recipe
         >>> paper_name(read_recipe(embedded_recipe("cifar10-ugnn")))
         'UGNN+MaxMin+updU'
     """

@@ -12,6 +12,7 @@ from unitmargin.reporting import coverage, wording
 from unitmargin.reporting.front_matter import front_matter
 from unitmargin.reporting.pages import render
 from unitmargin.runs.certificates import Certificates
+from unitmargin.runs.certifier import table_units
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe
@@ -84,6 +85,7 @@ def write_card(
         "image": is_image(frozen.in_shape),
         "frozen": frozen,
         "units": _units(frozen),
+        "table": table_units(frozen) is not None,
         "classes": frozen.classes[:SHOWN_CLASSES],
         "recipe": subject.recipe,
         "data": subject.data,
@@ -154,6 +156,8 @@ def _metrics(certificates: Certificates) -> list[dict[str, Any]]:
 
 
 def _units(frozen: FrozenNetwork) -> str:
+    if units := table_units(frozen):
+        return units
     if frozen.domain == UNIT and is_image(frozen.in_shape):
         return "pixels in [0, 1]"
     if frozen.domain is None:

@@ -10,6 +10,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting.coverage import coverage_curve, coverage_rows
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.runs.certificates import Certificates
+from unitmargin.runs.certifier import table_units
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.measurements import PICTURES, Measurements
@@ -86,6 +87,7 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
     frozen, recipe = evidence.frozen, evidence.recipe
     low, high = evidence.measurements.input_range
     pixels = is_image(frozen.in_shape) and low >= 0.0 and high <= 1.0
+    plain = "pixels in [0, 1]" if pixels else "the data's own units"
     return {
         "name": recipe.name,
         "model_sha256": evidence.findings.model_sha256,
@@ -95,7 +97,7 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
         "class_names": list(frozen.classes),
         "samples": len(evidence.certificates),
         "in_shape": list(frozen.in_shape),
-        "input_space": "pixels in [0, 1]" if pixels else "the data's own units",
+        "input_space": table_units(frozen) or plain,
         "input_scale": frozen.input_scale,
         "dtype": recipe.dtype,
         "parameters": sum(tensor.numel() for tensor in frozen.state_dict().values()),

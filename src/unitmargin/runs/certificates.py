@@ -46,13 +46,16 @@ NAMED = ("label", "predicted", "runner_up")
 TENSORS = (*NAMED, "margin", "radius")
 
 
+UNITS = "the units of the inputs"
+
+
 class Facts(Options):
     """What the certificates are of: certificates.json."""
 
     format: Literal["unitmargin-certificates-2"] = "unitmargin-certificates-2"
     profile: Annotated[str, among("profile", PROFILES)]
     samples: PositiveInt
-    units: str = "l2 distance in the units of the inputs"
+    units: str = f"l2 distance in {UNITS}"
     classes: list[str]
     model_sha256: str
     inputs_sha256: str | None
@@ -127,11 +130,13 @@ def write_claims(
     model_sha256: str,
     inputs: Path,
     certified: Float32[Tensor, "batch *shape"] | None = None,
+    units: str | None = None,
 ) -> None:
     """Write certificates.csv, beside it what they are of, and the inputs' file.
 
     ``certified`` are the tensors exactly as they entered the network; without them an inputs' file
-    is removed, since it may belong to other certificates. What the certificates are of is written
+    is removed, since it may belong to other certificates. ``units`` are those of radii, by default
+    of the inputs. What the certificates are of is written
     last and removed first: without it no certificates are read.
 
     Raises:
@@ -154,6 +159,7 @@ def write_claims(
     stated = Facts(
         profile=certificates.profile,
         samples=len(certificates),
+        units=f"l2 distance in {units or UNITS}",
         classes=list(classes),
         model_sha256=model_sha256,
         inputs_sha256=None if certified is None else file_sha256(inputs),

@@ -9,7 +9,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
-from unitmargin.data import ImageOptions, InputBatch, read_inputs
+from unitmargin.data import ENCODING, ImageOptions, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import shown
@@ -50,6 +50,7 @@ class FrozenCertifier:
         self.domain = frozen.domain
         self.model_sha256 = model_sha256
         self.images = _image_options(frozen)
+        self.encoding = frozen.facts.get(ENCODING)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
         """See :func:`unitmargin.certify`."""
@@ -114,8 +115,21 @@ def certify_files(
         ValueError: inputs outside of its domain, or fewer than one a batch.
     """
     images = certifier.images if isinstance(certifier, FrozenCertifier) else None
-    batches = read_inputs(data, certifier.in_shape, certifier.classes, batch_size, images)
+    encoding = read_encoding(certifier.encoding, certifier.in_shape)
+    wanted = certifier.in_shape, certifier.classes, batch_size
+    batches = read_inputs(data, *wanted, images=images, encoding=encoding)
     return certify_batches(certifier, batches)
+
+
+def table_units(network: Model | FrozenNetwork) -> str | None:
+    """What radii of a network that was trained on a table are measured in, None of other data.
+
+    Raises:
+        ValueError: a file that states no encoding of its inputs where it should.
+    """
+    facts = network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
+    encoding = read_encoding(facts, network.in_shape)
+    return None if encoding is None else encoding.units
 
 
 def certify_batches(

@@ -10,7 +10,7 @@ from torch import Tensor
 from unitmargin.data import Dataset, Samples, Split, load_dataset
 from unitmargin.layers.normalize import Normalize, normalize_from
 from unitmargin.models import Classifier, build_model
-from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.recipe import TABLE, Recipe
 
 BATCH_NUMBERS = 2**20
 """Numbers of a batch from which statistics are computed: 8 MB in float64."""
@@ -19,7 +19,8 @@ BATCH_NUMBERS = 2**20
 def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
     """The recipe's data set, limited and up-sampled as it says; split as a run has it."""
     data = recipe.data
-    dataset = load_dataset(data.name, data.path, data.limit, split=split, **data.given())
+    table, options = (data.table(), data.images()) if data.name == TABLE else (None, data.given())
+    dataset = load_dataset(data.name, data.path, data.limit, split=split, table=table, **options)
     return dataset.upsampled(data.upsample)
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import pydantic
 import tomli_w
-from pydantic import AfterValidator, Field, PositiveInt, field_validator
+from pydantic import AfterValidator, Field, PositiveInt, field_validator, model_validator
 
-from unitmargin.data import DATASETS, ImageOptions
+from unitmargin.data import DATASETS, TEST_SHARE, ImageOptions, TableOptions
 from unitmargin.foundation.options import Options, among
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.heads import HEADS
@@ -20,6 +20,7 @@ from unitmargin.models import MODELS
 from unitmargin.models.freezing import DTYPES
 from unitmargin.models.plans import read_plan
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.runs.settings import read_settings
 from unitmargin.training.options import TrainingOptions
 
 
@@ -51,11 +52,17 @@ GIVEN = ("in_shape", "n_classes", "normalize")
 """Keyword arguments of a model that are no options: they follow from the data."""
 
 
-class DataOptions(ImageOptions):
-    """Which data; of images also how inputs are made of them, see :class:`ImageOptions`.
+TABLE = "table"
+
+NAMED_BY = {".csv": TABLE, ".parquet": TABLE, ".npz": "npz"}
+"""Data sets that the end of a path names."""
+
+
+class DataOptions(ImageOptions, TableOptions):
+    """Which data; of images and of tables also how they are read.
 
     Attributes:
-        name: a registered data set.
+        name: a registered data set; default: the one that a path of a table or of arrays names.
         path: file or folder, where the data set needs or takes one.
         limit: at most this many training and test samples each.
         upsample: each pixel is repeated this many times in each direction, which multiplies all
@@ -66,6 +73,35 @@ class DataOptions(ImageOptions):
     path: str | None = None
     limit: PositiveInt | None = None
     upsample: PositiveInt = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, given: Any) -> Any:
+        """State what follows from the path: the data set, and that rows are split."""
+        if not isinstance(given, dict):
+            return given
+        kind = NAMED_BY.get(Path(str(given.get("path"))).suffix)
+        resolved: dict[str, Any] = {"name": kind} | given if kind else dict(given)
+        splits = resolved.get("name") == TABLE and resolved.get("path") and not resolved.get("test")
+        for key, value in (("test_share", TEST_SHARE), ("split_seed", 0)):
+            if splits and resolved.get(key) is None:
+                resolved[key] = value
+        return resolved
+
+    @model_validator(mode="after")
+    def _judge_table(self) -> "DataOptions":
+        own, left_out = TableOptions.model_fields.keys() - ImageOptions.model_fields, TableOptions()
+        foreign = [key for key in sorted(own) if getattr(self, key) != getattr(left_out, key)]
+        if foreign and self.name != TABLE:
+            raise ValueError(
+                f"{foreign[0]} must be left out for data set {self.name!r}, got "
+                f"{getattr(self, foreign[0])!r}; it is an option of the data set {TABLE!r}"
+            )
+        return self
+
+    def table(self) -> TableOptions:
+        """How a table is read."""
+        return TableOptions(**{key: getattr(self, key) for key in TableOptions.model_fields})
 
 
 class ModelOptions(Options):
@@ -146,7 +182,7 @@ class Recipe(Options):
 
     def placeless(self) -> "Recipe":
         """The recipe without the place of its data: what it says on another machine."""
-        return self.changed(data={"path": None})
+        return self.changed(data={"path": None, "test": None})
 
 
 def _said(**options: Any) -> dict[str, Any]:
@@ -157,8 +193,11 @@ class RecipeError(ValueError):
     """A recipe that is not valid TOML, or has a key or value that no option takes."""
 
 
-def read_recipe(path: str | Path) -> Recipe:
+def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
     """Read a recipe file, and judge all of it.
+
+    ``settings`` replace keys of it, as in ``training.learning_rate=0.01``; see
+    :func:`read_settings`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -166,12 +205,12 @@ def read_recipe(path: str | Path) -> Recipe:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no recipe at {path}; the embedded ones are listed by --help")
+        raise FileNotFoundError(f"no recipe at {path}; `unitmargin recipes` lists those that ship")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
-    return parse_recipe(table, str(path))
+    return parse_recipe(read_settings(settings, table), str(path))
 
 
 def parse_recipe(table: Mapping[str, Any], where: str = "recipe") -> Recipe:
@@ -191,27 +230,8 @@ def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
     table = recipe.model_dump(exclude_none=True)
     table["model"] |= table["model"].pop("options")
+    read = {key: table["data"].pop(key, None) for key in TableOptions.model_fields}
+    if recipe.data.name == TABLE:
+        table["data"] |= {key: value for key, value in read.items() if value not in (None, [], {})}
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
     return tomli_w.dumps(plain | table)
-
-
-def embedded_recipe(name: str | Path) -> Path:
-    """The path itself if it is a file, else the recipe of that name that ships with the package.
-
-    Raises:
-        FileNotFoundError: neither; the message lists the embedded names.
-    """
-    path = Path(name)
-    if path.is_file():
-        return path
-    package = Path(__file__).parents[1]
-    folders = [package / "recipes", package.parents[1] / "recipes"]
-    for folder in folders:
-        candidate = folder / path.parent / f"{path.name}.toml"
-        if not path.is_absolute() and ".." not in path.parts and candidate.is_file():
-            return candidate
-    known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
-    raise FileNotFoundError(
-        f"no recipe {name}; pass a file, or one of {', '.join(known)}, or a row of the paper's "
-        "tables such as paper/ugnn-maxmin-updu-raw"
-    )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import PositiveInt
 
-from unitmargin.data import Dataset
+from unitmargin.data import Dataset, Encoding
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
@@ -27,18 +27,25 @@ class Origin(Options):
         identity: data, network and options.
         in_shape: of an input.
         provenance: hardware, torch and commit of the training.
+        encoding: what became of the columns of a table.
     """
 
     format: Literal["unitmargin-weights-1"] = "unitmargin-weights-1"
     identity: Identity
     in_shape: list[PositiveInt]
     provenance: dict[str, str]
+    encoding: Encoding | None = None
 
 
 def origin_of(model: Classifier, dataset: Dataset, options: TrainingOptions) -> Origin:
     """What a model is trained as. Cost: one hash of all samples."""
     identity = identify(model, dataset.train, dataset.test, options, dataset.classes)
-    return Origin(identity=identity, in_shape=list(dataset.in_shape), provenance=provenance())
+    return Origin(
+        identity=identity,
+        in_shape=list(dataset.in_shape),
+        provenance=provenance(),
+        encoding=dataset.encoding,
+    )
 
 
 def write_weights(file: Path, model: Classifier, origin: Origin) -> None:

@@ -19,14 +19,16 @@ from unitmargin.guard import Model
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
-    FrozenCertifier,
+    FrozenModel,
     certify_batches,
     certify_files,
     is_run,
     open_certifier,
+    table_units,
 )
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.lock import hold
+from unitmargin.runs.recipe import TABLE
 
 
 def certify_samples(
@@ -79,7 +81,8 @@ def certify_run(
     certificates, certified = _certify(certifier, samples, batch_size, inputs)
     place = folder.path if out is None else _require_out(out)
     _write(certifier, certificates, certified, place)
-    return f"certify: {len(samples)} samples, {_shares(certificates)} -> {_table(place)}"
+    words = f"{_shares(certificates)}{_in_units(certifier)}"
+    return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
 
 
 def certify_model(
@@ -102,7 +105,7 @@ def certify_model(
     if data is None:
         raise ValueError(
             f"data must be given for {place}, which is no run folder, got None; pass --data with "
-            "a folder or archive of images, or a .npz, .npy or .csv file"
+            "a folder or archive of images, or a .npz, .npy, .csv or .parquet file"
         )
     return certify_new(certifier, data, out or _beside(place.parent, data), inputs, batch_size)
 
@@ -130,16 +133,26 @@ def certify_new(
     words = f"{with_radius} with a radius, {labelled} labelled"
     if labelled:
         words += f", {_shares(certificates.at(certificates.labelled.nonzero().flatten()))}"
+    words += _in_units(certifier)
     return f"certify: {len(certificates)} new inputs, {words} -> {_table(out)}"
 
 
 def _own(folder: RunFolder, data: Path) -> bool:
-    """Whether data are laid out as the data set of a run; if they are it, their content says."""
+    """Whether data are laid out as the data set of a run; if they are it, their content says.
+
+    A table has one layout alone, so there it is the content that tells.
+    """
     if not folder.recipe_file.is_file():
         return False
     split = folder.split()
     if split is not None:
         return holds_images(data, split)
+    if folder.recipe().data.name == TABLE:
+        try:
+            folder.dataset(data)
+        except ValueError:
+            return False
+        return True
     return folder.recipe().data.name not in MADE and holds_splits(data)
 
 
@@ -198,7 +211,7 @@ def _write(
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
     with hold(place):
-        write_claims(*files, certified=certified)
+        write_claims(*files, certified=certified, units=table_units(certifier))
 
 
 def _shares(certificates: Certificates) -> str:
@@ -206,6 +219,11 @@ def _shares(certificates: Certificates) -> str:
         f"clean {certificates.certified_accuracy(0.0):.4f}, "
         f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f}"
     )
+
+
+def _in_units(certifier: Model) -> str:
+    units = table_units(certifier)
+    return "" if units is None else f", radii in {units}"
 
 
 def _table(place: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from unitmargin.data import ENCODING
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
 from unitmargin.layers.promises import GNP
@@ -33,6 +34,8 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
     if images := recipe.data.images():
         frozen.facts[IMAGES_FACT] = images
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}
+    if origin.encoding is not None:
+        frozen.facts[ENCODING] = origin.encoding.model_dump(exclude_none=True)
     with folder.hold():
         save(frozen, folder.model_file)
     head = frozen.head_promise

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from unitmargin.data import InputBatch
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.guard import Claims, Model
-from unitmargin.runs.certifier import CERTIFY_BATCH, certify_files
+from unitmargin.runs.certifier import CERTIFY_BATCH, certify_files, table_units
 
 HEADER = ("source", "predicted", "radius", "runner-up", "margin")
 
@@ -25,7 +26,8 @@ def predict(
 
     A table is aligned, so it comes when the last input was read; its numbers are rounded down to
     six digits. With ``as_json`` a line is an object with the names of the columns of
-    certificates.csv, comes when its batch was read, and has all digits.
+    certificates.csv, comes when its batch was read, and has all digits. Of a network that was
+    trained on a table a last line, or in each object ``units``, says what radii are measured in.
 
     Raises:
         ValueError: inputs that do not fit the network, or fewer than one a batch.
@@ -33,9 +35,12 @@ def predict(
     require_whole("batch_size", batch_size, 1, "leave it out")
     answers = certify_files(certifier, data, batch_size)
     rows = (row for batch, claims in answers for row in _rows(certifier.classes, batch, claims))
+    units = table_units(certifier)
     if as_json:
-        return map(json.dumps, rows)
-    return _table([HEADER, *map(_cells, rows)])
+        stated = {} if units is None else {"units": units}
+        return (json.dumps(row | stated) for row in rows)
+    lines = _table([HEADER, *map(_cells, rows)])
+    return lines if units is None else chain(lines, [f"radii in {units}"])
 
 
 def _rows(classes: Sequence[str], batch: InputBatch, claims: Claims) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,8 @@ from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.recipe import Recipe, embedded_recipe, read_recipe
+from unitmargin.runs.recipe import Recipe, read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run

@@ -1,0 +1,190 @@
+"""The rows of a table in a file, as text: comma-separated values or Parquet."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import compress, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from unitmargin.data.files import DataError
+from unitmargin.foundation.numbers import shown
+
+PARQUET = ".parquet"
+
+TABLES = (".csv", PARQUET)
+"""How the names of tables end."""
+
+MISSING = frozenset(
+    ("", "#N/A", "#NA", "-nan", "-NaN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
+     "null")
+)  # fmt: skip
+"""Cells that stand for no value, as pandas reads and writes them."""
+
+CHUNK = 4096
+"""Rows read at a time."""
+
+WHOLE = ("e", "E", ".")
+"""Signs of a number that is written as a floating one."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table.
+
+    Attributes:
+        header: names of the columns.
+        cells: one list a row, without blanks around.
+        lines: where each row is found in the file.
+        word: what is counted, "line" or "row".
+    """
+
+    header: list[str]
+    cells: list[list[str]]
+    lines: list[int]
+    word: str
+
+    def column(self, name: str) -> list[str]:
+        """The cells of a column."""
+        place = self.header.index(name)
+        return [row[place] for row in self.cells]
+
+    def where(self, name: str, row: int) -> str:
+        """The words for a cell."""
+        return f"{shown(name)} in {self.word} {self.lines[row]}"
+
+    def of(self, chosen: Bool[np.ndarray, " n"]) -> "Rows":
+        """The chosen rows."""
+        cells, lines = [*compress(self.cells, chosen)], [*compress(self.lines, chosen)]
+        return Rows(self.header, cells, lines, self.word)
+
+
+def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
+    """The rows of a ``.csv`` file in UTF-8 or a ``.parquet`` file, at most ``size`` at a time.
+
+    The first line of a csv file is the header; empty lines are left out. Of a Parquet file the
+    index of a data frame is no column. A file with a header alone gives no rows.
+
+    Raises:
+        DataError: no file, no table, no header, columns without a name or with the same one, or a
+            row of another length; pandas or pyarrow is missing for a Parquet file.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: must be a .csv or .parquet file, found none; check the path")
+    chunks = _parquet(path, size) if path.suffix == PARQUET else _csv(path, size)
+    try:
+        yield from chunks
+    except (ValueError, csv.Error, OSError) as fault:
+        if isinstance(fault, DataError):
+            raise
+        own = " must " in str(fault)
+        rule = "" if own else "must be a table in UTF-8, or a whole Parquet file, got: "
+        step = "" if own else "; save it again"
+        raise DataError(f"{path}: {rule}{fault}{step}") from fault
+
+
+def whole(path: Path) -> Rows:
+    """All rows of a table at once, one at least; see :func:`read_rows`."""
+    chunks = [*read_rows(path)]
+    if not chunks or not chunks[0].cells:
+        raise DataError(f"{path}: must hold one row at least, got none; name another file")
+    cells = [row for chunk in chunks for row in chunk.cells]
+    lines = [line for chunk in chunks for line in chunk.lines]
+    return Rows(chunks[0].header, cells, lines, chunks[0].word)
+
+
+def is_number(cell: str) -> bool:
+    """Whether it is a decimal number; Python would read 1_0 and digits of other scripts, too."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return cell.isascii() and "_" not in cell
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell stands for no value."""
+    return cell in MISSING
+
+
+def canonical(word: str) -> str:
+    """A word or number as a name: a whole number that is written as a floating one without that.
+
+    Example:
+        >>> canonical("1.0"), canonical("007"), canonical("1.5"), canonical("red")
+        ('1', '007', '1.5', 'red')
+    """
+    floating = is_number(word) and any(sign in word for sign in WHOLE)
+    return str(int(float(word))) if floating and float(word).is_integer() else word
+
+
+def _csv(path: Path, size: int) -> Iterator[Rows]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file, skipinitialspace=True)
+        rows = ((lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells)
+        header = next(rows, (0, []))[1]
+        _require_header(header)
+        while some := [*islice(rows, size)]:
+            for line, cells in some:
+                if len(cells) != len(header):
+                    raise ValueError(
+                        f"line {line} must have {len(header)} cells, as the header, got "
+                        f"{len(cells)}; correct it"
+                    )
+            yield Rows(header, [cells for _, cells in some], [line for line, _ in some], "line")
+
+
+def _parquet(path: Path, size: int) -> Iterator[Rows]:
+    try:
+        import pandas  # noqa: F401 - pyarrow makes data frames by it
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise DataError(
+            f"{path}: pandas and pyarrow must be installed to read it, got: {error}; run "
+            "`pip install unitmargin[tables]`"
+        ) from None
+    with ParquetFile(path) as file:
+        done = 0
+        for batch in file.iter_batches(size):
+            frame = batch.to_pandas()
+            header = [str(name).strip() for name in frame.columns]
+            _require_header(header)
+            missing = frame.isna()
+            columns = [
+                ["" if gone else _text(cell) for cell, gone in zip(own, lost, strict=True)]
+                for own, lost in (
+                    (frame.iloc[:, place].tolist(), missing.iloc[:, place].tolist())
+                    for place in range(len(header))
+                )
+            ]
+            cells = [[*row] for row in zip(*columns, strict=True)]
+            yield Rows(header, cells, [*range(done + 1, done + len(cells) + 1)], "row")
+            done += len(cells)
+
+
+def _text(cell: Any) -> str:
+    return repr(cell) if isinstance(cell, float) else str(cell).strip()
+
+
+def _require_header(header: list[str]) -> None:
+    if not header:
+        raise ValueError("it must hold a header and rows, got an empty table; name another file")
+    if all(map(is_number, header)):
+        raise ValueError(
+            f"its first line must be a header, got numbers alone ({', '.join(header[:3])}, ...); "
+            "name the columns in a line above"
+        )
+    if len(header) == 1 and (signs := [sign for sign in ";\t|" if sign in header[0]]):
+        raise ValueError(f"cells must be separated by commas, got {signs[0]!r}; save it again")
+    if "" in header:
+        raise ValueError(
+            f"every column must have a name, got none for column {header.index('') + 1}; name it, "
+            "or write the table without its index"
+        )
+    if again := [name for place, name in enumerate(header) if name in header[:place]]:
+        raise ValueError(
+            f"columns must have different names, got {shown(again[0])} twice; rename one"
+        )

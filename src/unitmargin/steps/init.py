@@ -1,0 +1,187 @@
+"""Init: a look at data to a commented recipe that runs on them."""
+
+import json
+import math
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+from unitmargin.certificates.exhibits import is_image
+from unitmargin.data import DataError, Dataset, TableOptions, load_dataset, usable
+from unitmargin.foundation.failures import one_line
+from unitmargin.runs.opening import recipe_model
+from unitmargin.runs.recipe import NAMED_BY, TABLE, parse_recipe
+
+IMAGES = "images"
+
+IDENTIFIERS = frozenset(("id", "index", "unnamed: 0"))
+"""Names of columns that number the rows and say nothing of them, in small letters."""
+
+SHOWN_CLASSES = 20
+"""Classes whose sizes are listed."""
+
+STEPS, MOST_EPOCHS, FEWEST_EPOCHS = 1500, 200, 5
+"""A training that is proposed takes about so many steps, within these numbers of epochs."""
+
+SMALL_BATCH, BATCH, MANY = 32, 128, 4000
+"""Samples a step, of fewer and of more than so many training samples."""
+
+NARROW = 16
+"""Entries of an input below which layers cost nothing, and depth makes up for width."""
+
+WIDEST = 256
+"""Entries of a dense layer: wider ones take long and are for those who know that they need them."""
+
+
+class Line(NamedTuple):
+    """A key of the recipe, its value, and what is said of it."""
+
+    key: str
+    value: object
+    about: str = ""
+
+
+def init_recipe(path: Path, label: str | None = None) -> str:
+    """A recipe for a table, arrays, or a folder or archive of images, as commented TOML.
+
+    What it says of the data is measured: they are read once. Columns of a table that are constant,
+    have too many categories or number the rows are left out, and the recipe says so.
+
+    Raises:
+        DataError: data that no recipe can read.
+        ValueError: a label for data that are no table, or data that no network fits.
+
+    Example:
+        >>> print(init_recipe(Path("wine.csv")))  # doctest: +SKIP
+    """
+    kind = NAMED_BY.get(path.suffix, IMAGES)
+    if not path.exists():
+        raise DataError(
+            f"{path}: must be a table (.csv, .parquet), arrays (.npz), or a folder or archive of "
+            "images, found none; check the path"
+        )
+    if label is not None and kind != TABLE:
+        raise ValueError(f"label must be left out for {path}, which is no table, got {label!r}")
+    options = _table_options(path, label) if kind == TABLE else None
+    dataset = load_dataset(kind, path, table=options)
+    name = path.resolve().name.split(".")[0].strip() or kind
+    sections = {
+        "": [Line("name", name, f"of the run folder, runs/{name}")],
+        "data": _data(path, kind, dataset, options),
+        "model": _model(dataset),
+        "training": _training(dataset),
+    }
+    head = [*_about(path, dataset), "# unitmargin run FILE.toml", ""]
+    text = "\n".join([*head, *(line for part in sections.items() for line in _written(*part))])
+    recipe = parse_recipe(tomllib.loads(text), str(path))
+    recipe_model(recipe, dataset.in_shape, dataset.n_classes)  # raises where it does not fit
+    return text
+
+
+def _table_options(path: Path, label: str | None) -> TableOptions:
+    options = TableOptions(label=label, scale="features")
+    found = usable(path, options)
+    header = load_dataset(TABLE, path, table=found).encoding
+    names = [] if header is None else [column.name for column in header.columns]
+    numbering = [name for name in names if name.lower() in IDENTIFIERS]
+    if len(numbering) == len(names):
+        return found
+    return found.changed(ignore=[*found.ignore, *numbering])
+
+
+def _about(path: Path, dataset: Dataset) -> list[str]:
+    train, test = (
+        part.labels.bincount(minlength=dataset.n_classes).tolist()
+        for part in (dataset.train, dataset.test)
+    )
+    shape = " x ".join(map(str, dataset.in_shape))
+    what = (
+        f"images of {shape} (channels, height, width)"
+        if is_image(dataset.in_shape)
+        else (f"inputs of {shape} numbers")
+    )
+    lines = [
+        f"# {one_line(path.name)}: {len(dataset.train)} {what} to train, {len(dataset.test)} to "
+        f"test, in {dataset.n_classes} classes:"
+    ]
+    for name, *counts in list(zip(dataset.classes, train, test, strict=True))[:SHOWN_CLASSES]:
+        lines.append(f"#   {one_line(name)}: {counts[0]} to train, {counts[1]} to test")
+    if dataset.n_classes > SHOWN_CLASSES:
+        lines.append(f"#   and {dataset.n_classes - SHOWN_CLASSES} more")
+    return lines
+
+
+def _data(path: Path, kind: str, dataset: Dataset, options: TableOptions | None) -> list[Line]:
+    lines = [Line("name", kind), Line("path", str(path))]
+    encoding = dataset.encoding
+    if options is None or encoding is None:
+        pixels = dataset.train.domain == (0.0, 1.0) and is_image(dataset.in_shape)
+        units = "pixels in [0, 1]" if pixels else "the units of the numbers in the file"
+        return [*lines[:-1], lines[-1]._replace(about=f"radii are in {units}")]
+    words = [f"{column.name} ({column.width})" for column in encoding.columns if column.categories]
+    about = f"; a change of category has the length 1: {', '.join(words)}" if words else ""
+    lines += [
+        Line("label", encoding.label, "the column of the classes"),
+        Line("test_share", 0.2, 'of each class is kept for the test; or test = "OTHER.csv"'),
+        Line("split_seed", 0, "of that split, which depends on it and on the rows alone"),
+        Line("scale", "features", f"radii are in standard deviations of the training rows{about}"),
+    ]
+    left_out = "columns that are constant, number the rows or have too many categories"
+    return lines + ([Line("ignore", options.ignore, left_out)] if options.ignore else [])
+
+
+def _model(dataset: Dataset) -> list[Line]:
+    shape, flat = dataset.in_shape, math.prod(dataset.in_shape)
+    normal = Line("normalization", "centre", "radii stay in the units of the data")
+    if dataset.encoding is not None:
+        normal = Line("normalization", "none", "the scale above has centred the columns")
+    if is_image(shape) and flat > WIDEST and shape[1] % 2 == shape[2] % 2 == 0:
+        return [Line("name", "mixing_ugnn", "its layers follow from the size"), normal]
+    width = min(flat, WIDEST)
+    depth = 8 if flat < NARROW else 4
+    fits = f"{depth} layers; none may be wider than the one before it, the first than the {flat} "
+    return [
+        Line("name", "dense_ugnn"),
+        normal,
+        Line("activation", "abs"),
+        Line("linear", "manifold"),
+        Line("head", "manifold"),
+        Line("hidden", [width] * depth, f"{fits}numbers of an input"),
+    ]
+
+
+def _training(dataset: Dataset) -> list[Line]:
+    count = len(dataset.train)
+    batch = SMALL_BATCH if count < MANY else BATCH
+    epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS * batch / count)))
+    offset = _offset(dataset)
+    return [
+        Line("epochs", epochs),
+        Line("batch_size", batch),
+        Line("learning_rate", 5e-3),
+        Line("schedule", "linear"),
+        Line("loss", "offset_cross_entropy"),
+        Line("offset", offset, "margin asked for, in the units of radii: more is more robust"),
+        Line("temperature", offset / 2, "less is more accurate on the training samples"),
+        Line("seed", 0),
+    ]
+
+
+def _offset(dataset: Dataset) -> float:
+    """Half the spread of a number of the inputs, which is 1 for standard deviations."""
+    if dataset.encoding is not None:
+        return 0.5
+    inputs, _ = dataset.train.batch(dataset.train.spread(1000))
+    spread = float(inputs.double().std(0, correction=0).square().mean().sqrt())
+    return float(f"{0.5 * spread:.1g}") or 0.5
+
+
+def _written(section: str, lines: list[Line]) -> list[str]:
+    texts = [f"{line.key} = {json.dumps(line.value, ensure_ascii=False)}" for line in lines]
+    width = min(48, max(map(len, texts)))
+    header = [f"[{section}]"] if section else []
+    body = [
+        f"{text:<{width}}  # {one_line(line.about)}" if line.about else text
+        for text, line in zip(texts, lines, strict=True)
+    ]
+    return [*header, *body, ""]

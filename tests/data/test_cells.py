@@ -1,0 +1,104 @@
+"""Rows of tables: the same cells from csv and Parquet, each with where it is found."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unitmargin.data.cells import canonical, is_missing, is_number, read_rows, whole
+from unitmargin.data.files import DataError
+
+
+def csv(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    rows = whole(csv(tmp_path, '\ufeffage , "a\nb"\n 1 ,2\n\n3,"x\ny"\n'))
+    assert rows.header == ["age", "a\nb"]
+    assert rows.cells == [["1", "2"], ["3", "x\ny"]]
+    assert rows.lines == [3, 6]  # the last line of each
+    assert rows.where("age", 1) == "'age' in line 6"
+    assert rows.column("age") == ["1", "3"]
+    assert rows.of(np.array([False, True])).cells == [["3", "x\ny"]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_csv_and_parquet_give_the_same_cells(tmp_path: Path, size: int) -> None:
+    frame = pd.DataFrame(
+        {
+            "number": [0.1, 1e-300, float("nan")],
+            "whole": [1, 2, 3],
+            "word": ["a", None, "c"],
+            "flag": [True, False, True],
+        },
+        index=[7, 8, 9],
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    text, binary = (list(read_rows(tmp_path / f"a.{kind}", size)) for kind in ("csv", "parquet"))
+    assert len(text) == len(binary) == -(-3 // size)
+    for one, other in zip(text, binary, strict=True):
+        assert one.header == other.header == ["number", "whole", "word", "flag"]
+        assert one.cells == other.cells
+        assert [line - 1 for line in one.lines] == other.lines
+    assert binary[0].where("flag", 0) == "'flag' in row 1"
+    assert [row[:3] for part in text for row in part.cells] == [
+        ["0.1", "1", "a"], ["1e-300", "2", ""], ["", "3", "c"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "it must hold a header and rows, got an empty table"),
+        ("a,b\n", "must hold one row at least, got none"),
+        ("a,b\n1,2\n3\n", "line 3 must have 2 cells, as the header, got 1"),
+        ("a,b\n1,2,3\n", "line 2 must have 2 cells, as the header, got 3"),
+        ("1,2\n3,4\n", "its first line must be a header, got numbers alone (1, 2, ...)"),
+        ("a,,c\n1,2,3\n", "every column must have a name, got none for column 2"),
+        ("a,b,a \n1,2,3\n", "columns must have different names, got 'a' twice"),
+        ("a;b\n1;2\n", "cells must be separated by commas, got ';'"),
+        (b"a,b\n\xff,1\n", "must be a table in UTF-8, or a whole Parquet file, got: 'utf-8' codec"),
+        ("a,b\n1," + "x" * 200_000, "field larger"),
+    ],
+)
+def test_what_is_no_table_is_one_line(tmp_path: Path, text: str | bytes, rule: str) -> None:
+    path = csv(tmp_path, text)
+    with pytest.raises(DataError) as fault:
+        whole(path)
+    message = str(fault.value)
+    assert message.startswith(f"{path}: ")
+    assert rule in message
+    assert ";" in message
+    assert "\n" not in message
+
+
+def test_a_damaged_parquet_file_is_one_line(tmp_path: Path) -> None:
+    for content in (b"", b"PAR1", bytes(range(256))):
+        with pytest.raises(DataError, match="a whole Parquet file, got: .*; save it again"):
+            whole(csv(tmp_path, content, "a.parquet"))
+    with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file, found none"):
+        whole(tmp_path / "none.csv")
+
+
+def test_a_missing_package_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = csv(tmp_path, b"x", "a.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(DataError, match=r"pip install unitmargin\[tables\]"):
+        whole(path)
+
+
+def test_numbers_are_decimal_and_whole_ones_have_one_name() -> None:
+    assert all(map(is_number, ("1", "-.5", "2e-3", "inf", "nan")))
+    assert not any(map(is_number, ("1_0", "٣", "0x1", "", "1,5", "True")))
+    words = ("1", "1.0", "1e0", "-0.0", "007", "1.5", "inf", "red")
+    assert [*map(canonical, words)] == ["1", "1", "1", "0", "007", "1.5", "inf", "red"]
+    assert all(map(is_missing, ("", "NA", "nan", "None", "null")))
+    assert not is_missing("no")

@@ -1,0 +1,90 @@
+"""Init: a recipe that fits the data, says what it found, and runs."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unitmargin.runs.opening import open_dataset, open_model
+from unitmargin.runs.recipe import Recipe, parse_recipe
+from unitmargin.steps.init import init_recipe
+
+RANDOM = np.random.default_rng(0)
+
+
+def read(text: str) -> Recipe:
+    recipe = parse_recipe(tomllib.loads(text))
+    dataset = open_dataset(recipe)
+    assert open_model(recipe, dataset)(dataset.train.batch(slice(0, 2))[0]).shape[0] == 2
+    return recipe
+
+
+def write_table(folder: Path, label: str = "kind") -> Path:
+    lines = [f"ID,age,colour,same,{label}"]
+    for row in range(60):
+        colour = ("red", "blue", "green")[row % 3]
+        lines.append(f"{row},{RANDOM.normal(40, 8)},{colour},1,{('no', 'yes')[row % 2]}")
+    file = folder / 'my "table".csv'
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_a_table_is_described(tmp_path: Path) -> None:
+    file = write_table(tmp_path)
+    text = init_recipe(file, "kind")
+    recipe = read(text)
+    assert recipe.data.path == str(file)
+    assert (recipe.data.name, recipe.data.label, recipe.data.scale) == ("table", "kind", "features")
+    assert recipe.data.ignore == ["same", "ID"]
+    assert recipe.model.options["hidden"] == [4] * 8
+    for words in (
+        "48 inputs of 4 numbers to train, 12 to test, in 2 classes",
+        "#   no: 24 to train, 6 to test",
+        "radii are in standard deviations of the training rows; a change of category has the "
+        "length 1: colour (3)",
+    ):
+        assert words in text
+    assert init_recipe(write_table(tmp_path, "class")) != text
+
+
+def test_arrays_are_described(tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    labels = np.arange(50) % 5
+    inputs = 100 * RANDOM.normal(size=(50, 20))
+    np.savez(file, x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    text = init_recipe(file)
+    recipe = read(text)
+    assert (recipe.data.name, recipe.model.name) == ("npz", "dense_ugnn")
+    assert recipe.training.offset == 50.0
+    assert "radii are in the units of the numbers in the file" in text
+
+
+@pytest.mark.parametrize(
+    ("size", "model"), [((8, 8), "dense_ugnn"), ((24, 32), "mixing_ugnn"), ((25, 31), "dense_ugnn")]
+)
+def test_images_are_described(tmp_path: Path, size: tuple[int, int], model: str) -> None:
+    for split, label in ((split, label) for split in ("train", "test") for label in "ab"):
+        (tmp_path / "photos" / split / label).mkdir(parents=True)
+        for file in range(3):
+            pixels = RANDOM.integers(0, 256, size, np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / split / label / f"{file}.png")
+    text = init_recipe(tmp_path / "photos")
+    recipe = read(text)
+    assert (recipe.name, recipe.data.name, recipe.model.name) == ("photos", "images", model)
+    assert f"images of 1 x {size[0]} x {size[1]}" in text
+    assert "radii are in pixels in [0, 1]" in text
+
+
+def test_what_has_no_recipe_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.npz").touch()
+    with pytest.raises(ValueError, match="label must be left out for .*, which is no table, got"):
+        init_recipe(tmp_path / "a.npz", "y")
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n,3\n2,2\n1,3\n")
+    with pytest.raises(ValueError, match="'x' in line 3 must have a value"):
+        init_recipe(tmp_path / "a.csv")
+    classes = "".join(f"{row},{row % 9}\n" for row in range(90))
+    (tmp_path / "a.csv").write_text(f"x,y\n{classes}")
+    with pytest.raises(ValueError, match="needs at least 8 features for 9 classes"):
+        init_recipe(tmp_path / "a.csv")

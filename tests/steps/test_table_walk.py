@@ -1,0 +1,150 @@
+"""A table from recipe to shipped network: radii in units that are said wherever they are shown."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from unitmargin.data import Samples
+from unitmargin.frozen import load
+from unitmargin.runs.certifier import open_certifier
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import parse_recipe
+from unitmargin.steps.certify import certify_model, certify_run
+from unitmargin.steps.check import check_files
+from unitmargin.steps.export import export
+from unitmargin.steps.predict import predict
+from unitmargin.steps.run import run_recipe
+
+UNITS = "standard deviations of the training rows"
+
+
+def recipe(path: Path, **data: Any) -> Any:
+    return parse_recipe(
+        {
+            "name": "table",
+            "verify_samples": 60,
+            "data": {"path": str(path), "scale": "features", **data},
+            "model": {
+                "name": "dense_ugnn",
+                "activation": "abs",
+                "linear": "manifold",
+                "head": "manifold",
+                "hidden": [30] * 4,
+            },
+            "training": {
+                "epochs": 20,
+                "batch_size": 32,
+                "learning_rate": 5e-3,
+                "offset": 0.5,
+                "evaluate_every": 20,
+            },
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """The breast-cancer table, with the names of its classes."""
+    bunch = load_breast_cancer(as_frame=True)
+    names = bunch.target.map(dict(enumerate(bunch.target_names)))
+    return bunch.data.assign(diagnosis=names)
+
+
+@pytest.fixture(scope="module")
+def run(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
+    place = tmp_path_factory.mktemp("cancer")
+    frame.to_csv(place / "cancer.csv", index=False)
+    folder = RunFolder(place / "run")
+    assert run_recipe(recipe(place / "cancer.csv", label="diagnosis"), folder)
+    return folder
+
+
+def test_the_breast_cancer_table_is_learnt_and_its_certificates_are_tight(run: RunFolder) -> None:
+    assert run.certificates().certified_accuracy(0.0) >= 0.95
+    (search,) = run.searches()
+    assert int(search.found.sum()) >= 0.95 * len(search.found)
+    ratios = (search.radius / search.distance)[search.found]
+    assert float(ratios.mean()) >= 0.95
+
+
+def test_every_place_that_shows_radii_says_their_units(run: RunFolder, tmp_path: Path) -> None:
+    assert json.loads(run.certificate_facts_file.read_text())["units"] == f"l2 distance in {UNITS}"
+    assert f"is an l2 distance in {UNITS}" in run.report_md.read_text()
+    assert UNITS in run.report_html.read_text()
+    assert json.loads(run.report_json.read_text())["input_space"] == UNITS
+    assert f"radii in {UNITS}" in certify_run(run)
+    export(run.path, tmp_path / "shipped")
+    card = (tmp_path / "shipped/README.md").read_text()
+    assert f"Radii are l2 distances in {UNITS};" in card
+    assert "unitmargin predict model.safetensors --data new.csv" in card
+
+
+def test_new_tables_are_read_in_the_units_of_the_file(
+    run: RunFolder, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    samples: Samples = run.dataset().test
+    truth = run.certificates()
+    raw, turned = frame.drop(columns="diagnosis"), frame[frame.columns[::-1]]
+    turned.to_csv(tmp_path / "turned.csv", index=False)
+    raw.to_parquet(tmp_path / "raw.parquet")
+    export(run.path, tmp_path / "model.onnx")
+    found = {}
+    for model in (run.path, run.model_file, tmp_path / "model.onnx"):
+        for file in ("turned.csv", "raw.parquet"):
+            lines = [*predict(open_certifier(model), tmp_path / file, as_json=True)]
+            rows = [json.loads(line) for line in lines]
+            assert {row["units"] for row in rows} == {UNITS}
+            found[model, file] = np.array([row["radius"] for row in rows])
+    first = found[run.path, "turned.csv"]
+    assert len(first) == len(frame)
+    for radii in found.values():
+        assert np.allclose(radii, first, rtol=0, atol=1e-9)
+    # Those of the test rows are among them, to the last bit of the inputs.
+    for radius in truth.radius.tolist():
+        assert np.abs(first - radius).min() <= 1e-12
+    assert len(samples) == len(truth)
+    *_, last = predict(open_certifier(run.path), tmp_path / "turned.csv")
+    assert last == f"radii in {UNITS}"
+
+
+def test_certificates_of_new_rows_are_confirmed_by_the_checker(
+    run: RunFolder, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    frame.tail(9).to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "issued"
+    line = certify_model(run.path, tmp_path / "new.csv", inputs=True, out=out)
+    assert "9 new inputs, 9 with a radius, 9 labelled" in line
+    assert line.count(UNITS) == 1
+    facts = json.loads((out / "certificates.json").read_text())
+    assert facts["units"] == f"l2 distance in {UNITS}"
+    message, confirmed = check_files(out, run.model_file)
+    assert confirmed, message
+
+
+def test_the_table_in_another_place_is_the_data_set_of_the_run(
+    run: RunFolder, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved.csv"
+    frame.to_csv(moved, index=False)
+    count = len(run.certificates())
+    assert f"certify: {count} samples, " in certify_run(run, data=moved)
+    frame.head(20).to_csv(moved, index=False)
+    assert "certify: 20 new inputs, " in certify_run(run, data=moved, out=tmp_path / "out")
+
+
+def test_a_file_with_another_encoding_is_refused(run: RunFolder, tmp_path: Path) -> None:
+    from unitmargin.frozen import save
+
+    frozen = load(run.model_file)
+    frozen.facts["encoding"]["columns"].pop()
+    save(frozen, tmp_path / "model.safetensors")
+    (tmp_path / "new.csv").write_text("a\n1\n")
+    certifier = open_certifier(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=r"encoding must give \(30,\) entries"):
+        next(predict(certifier, tmp_path / "new.csv"))
