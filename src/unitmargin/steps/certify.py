@@ -19,7 +19,7 @@ from unitmargin.guard import Model
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
-    FrozenModel,
+    FrozenCertifier,
     certify_batches,
     certify_files,
     is_run,
