@@ -19,6 +19,7 @@ def values(images: list[tuple[str, bytes]], **how: int) -> list[int]:
 
 
 def test_images_come_in_their_order_whoever_decodes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = multiprocessing.active_children()  # of tests that ran before
     monkeypatch.setattr(decoding, "CHUNK", 300)  # a few images a task
     assert values(IMAGES) == list(range(40))
     damaged = [*IMAGES[:30], ("broken.png", b"x"), *IMAGES[30:]]
@@ -26,7 +27,7 @@ def test_images_come_in_their_order_whoever_decodes_them(monkeypatch: pytest.Mon
     assert [int(next(images)[0, 0, 0]) for _ in range(20)] == list(range(20))
     with pytest.raises(DataError, match=r"^broken.png: must be a whole image"):
         list(images)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= set(others)
 
 
 def test_small_sets_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

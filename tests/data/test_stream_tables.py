@@ -122,7 +122,7 @@ def test_wrong_encoded_tables_are_one_line(tmp_path: Path) -> None:
 def test_tables_are_read_for_networks_of_tables_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "new.npy", np.zeros((1, 2), np.float32))
     with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file with the columns"):
-        next(read_inputs(tmp_path / "new.npy", (2,), ("7", "9"), 3, ENCODING))
+        next(read_inputs(tmp_path / "new.npy", (2,), ("7", "9"), 3, encoding=ENCODING))
     (tmp_path / "new.parquet").write_bytes(b"x")
     with pytest.raises(DataError, match=r"must be a \.csv file for a network that was not trained"):
         next(read_inputs(tmp_path / "new.parquet", (2,), ("7", "9"), 3))

@@ -30,7 +30,7 @@ SIZES = [
 
 STATED = {
     "format": "unitmargin-onnx-1", "classes": [], "domain": None, "profile": "float64",
-    "model_sha256": "",
+    "units": "1", "model_sha256": "",
 }  # fmt: skip
 """Metadata of networks whose weights are too large for a file of the library."""
 

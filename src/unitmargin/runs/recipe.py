@@ -58,6 +58,10 @@ NAMED_BY = {".csv": TABLE, ".parquet": TABLE, ".npz": "npz"}
 """Data sets that the end of a path names."""
 
 
+OF_TABLES = [key for key in TableOptions.model_fields if key not in ImageOptions.model_fields]
+"""Options of tables alone: a split is drawn of images, too."""
+
+
 class DataOptions(ImageOptions, TableOptions):
     """Which data; of images and of tables also how they are read.
 
@@ -90,8 +94,8 @@ class DataOptions(ImageOptions, TableOptions):
 
     @model_validator(mode="after")
     def _judge_table(self) -> "DataOptions":
-        own, left_out = TableOptions.model_fields.keys() - ImageOptions.model_fields, TableOptions()
-        foreign = [key for key in sorted(own) if getattr(self, key) != getattr(left_out, key)]
+        left_out = TableOptions()
+        foreign = [key for key in OF_TABLES if getattr(self, key) != getattr(left_out, key)]
         if foreign and self.name != TABLE:
             raise ValueError(
                 f"{foreign[0]} must be left out for data set {self.name!r}, got "
@@ -230,7 +234,7 @@ def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML text that :func:`read_recipe` reads back to an equal recipe."""
     table = recipe.model_dump(exclude_none=True)
     table["model"] |= table["model"].pop("options")
-    read = {key: table["data"].pop(key, None) for key in TableOptions.model_fields}
+    read = {key: table["data"].pop(key, None) for key in OF_TABLES}
     if recipe.data.name == TABLE:
         table["data"] |= {key: value for key, value in read.items() if value not in (None, [], {})}
     plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
