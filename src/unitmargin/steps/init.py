@@ -23,6 +23,13 @@ SHOWN_CLASSES = 20
 STEPS, MOST_EPOCHS, FEWEST_EPOCHS = 1500, 200, 5
 """A training that is proposed takes about so many steps, within these numbers of epochs."""
 
+IMAGE_STEPS, INTERVAL = 180, 8
+"""Steps of a network of layers on slices, which learns in few and takes long for each, and at how
+many of them its largest weights move once, which are half of its time otherwise."""
+
+EVALUATIONS = 5
+"""How often such a network is judged in a training: each time its weights are made anew."""
+
 SMALL_BATCH, BATCH, MANY = 32, 128, 4000
 """Samples a step, of fewer and of more than so many training samples."""
 
@@ -131,11 +138,11 @@ def _data(path: Path, kind: str, dataset: Dataset, options: TableOptions | None)
 
 
 def _model(dataset: Dataset) -> list[Line]:
-    shape, flat = dataset.in_shape, math.prod(dataset.in_shape)
+    flat = math.prod(dataset.in_shape)
     normal = Line("normalization", "centre", "radii stay in the units of the data")
     if dataset.encoding is not None:
         normal = Line("normalization", "none", "the scale above has centred the columns")
-    if is_image(shape) and flat > WIDEST and shape[1] % 2 == shape[2] % 2 == 0:
+    if _is_mixing(dataset):
         return [Line("name", "mixing_ugnn", "its layers follow from the size"), normal]
     width = min(flat, WIDEST)
     depth = 8 if flat < NARROW else 4
@@ -150,11 +157,23 @@ def _model(dataset: Dataset) -> list[Line]:
     ]
 
 
+def _is_mixing(dataset: Dataset) -> bool:
+    """Whether layers on slices are proposed: for images that are too large for dense ones."""
+    shape = dataset.in_shape
+    large = dataset.encoding is None and is_image(shape) and math.prod(shape) > WIDEST
+    return large and shape[1] % 2 == shape[2] % 2 == 0
+
+
 def _training(dataset: Dataset) -> list[Line]:
-    count = len(dataset.train)
+    count, mixing = len(dataset.train), _is_mixing(dataset)
     batch = SMALL_BATCH if count < MANY else BATCH
-    epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS * batch / count)))
+    steps = IMAGE_STEPS if mixing else STEPS
+    epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(steps * batch / count)))
     offset = _offset(dataset)
+    of_mixing = [
+        Line("interval", INTERVAL, "large weights move at each of so many steps, by as much more"),
+        Line("evaluate_every", max(1, epochs // EVALUATIONS), "epochs"),
+    ]
     return [
         Line("epochs", epochs),
         Line("batch_size", batch),
@@ -163,6 +182,7 @@ def _training(dataset: Dataset) -> list[Line]:
         Line("loss", "offset_cross_entropy"),
         Line("offset", offset, "margin asked for, in the units of radii: more is more robust"),
         Line("temperature", offset / 2, "less is more accurate on the training samples"),
+        *(of_mixing if mixing else []),
         Line("seed", 0),
     ]
 
