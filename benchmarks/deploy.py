@@ -27,15 +27,8 @@ from timing import interleaved_medians
 WARM_UP = 3
 """Calls before the clock starts."""
 
-PLAN = (
-    "unshuffle 2",
-    *("window 4 0", "window 4 2", "window 4 1", "window 4 3", "window 4 0", "window 4 2"),
-    "unshuffle 4",
-    *("window 1", "group 16") * 3,
-)
-"""The network of ``cifar10-fast``, for whoever has not trained it."""
-
-BATCHES = {"digits": (1, 8, 8), "cifar10": (3, 32, 32)}
+DIGITS, IMAGES = (1, 8, 8), (3, 32, 32)
+"""Shapes of the inputs of networks that nobody trained."""
 
 GOAL = 1.5
 """What a certificate of the shipped file may cost at most, in certificates of the library."""
@@ -62,13 +55,16 @@ def networks(runs: list[Path]) -> dict[str, Any]:
     """Frozen networks by name."""
     import torch
 
-    from unitmargin import UGNN, MixingUGNN, freeze, load
+    from unitmargin import UGNN, freeze, load
+    from unitmargin.runs.opening import recipe_model
+    from unitmargin.runs.recipe import read_recipe
+    from unitmargin.runs.shipped import embedded_recipe
 
     if runs:
         return {run.name: load(run / "model.safetensors") for run in runs}
     torch.manual_seed(0)
-    digits = UGNN(in_shape=BATCHES["digits"], n_classes=10)
-    images = MixingUGNN(in_shape=BATCHES["cifar10"], n_classes=10, plan=PLAN, absolute=0.125)
+    digits = UGNN(in_shape=DIGITS, n_classes=10)
+    images = recipe_model(read_recipe(embedded_recipe(Path("cifar10-fast"))), IMAGES, 10)
     return {"digits": freeze(digits), "cifar10": freeze(images)}
 
 

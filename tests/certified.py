@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import torch
+from certificate_files import write_of_model
 
 from unitmargin.auditing.finding import not_run
 from unitmargin.certificates.tightness import Search, describe
@@ -12,7 +13,7 @@ from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.tensors import write_tensors
 from unitmargin.models import DenseUGNN
 from unitmargin.paper import Table
-from unitmargin.runs.certificates import Certificates, write_certificates
+from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.findings import REQUIRED, Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import read_recipe
@@ -33,9 +34,7 @@ def write_made(folder: RunFolder, certificates: Certificates) -> None:
     """Certificates of a model file that has class names and nothing else."""
     names = json.dumps([f"class {number}" for number in range(99)])
     write_tensors(folder.model_file, {"nothing": torch.zeros(1)}, {"classes": names})
-    write_certificates(
-        folder.certificates_file, certificates, folder.model_file, folder.inputs_file
-    )
+    write_of_model(folder.certificates_file, certificates, folder.model_file, folder.inputs_file)
 
 
 def write_made_searches(folder: RunFolder, searches: list[Search], **provenance: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from certificate_files import write_of_model
 from reflecting import reflection
 from slicing import mixing
 from torch import Tensor
@@ -19,7 +20,6 @@ from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
-from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunFolder
 from unitmargin.steps.certify import certify_samples
 
@@ -145,5 +145,5 @@ def certified(folder: Path, example: Example, profile: str = "float64") -> RunFo
     samples = Samples(example.inputs, labels)
     certificates = certify_samples(example.network, samples, profile)
     files = run.certificates_file, certificates, run.model_file, run.inputs_file
-    write_certificates(*files, certified=example.inputs.float())
+    write_of_model(*files, certified=example.inputs.float())
     return run

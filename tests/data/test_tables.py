@@ -152,7 +152,9 @@ def test_options_fit_each_other() -> None:
     ):
         with pytest.raises(ValueError, match=rule):
             load_dataset("table", "a.csv", table=TableOptions(**options))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="table must be left out for data set 'digits', got label"):
+    with pytest.raises(
+        ValueError, match="table must be left out for data set 'digits', got test_share"
+    ):
         load_dataset("digits", table=TableOptions())
     with pytest.raises(ValueError, match="path must be given for data set 'table'"):
         load_dataset("table")
@@ -162,9 +164,11 @@ def test_columns_of_no_use_are_ignored_on_demand(tmp_path: Path) -> None:
     many = [f"c{row}" for row in range(ROWS)]
     path = tmp_path / "a.csv"
     path.write_text(text(same=[1] * ROWS, many=many, x=[0.1] * ROWS))
-    found = usable(path, TableOptions(scale="features", ignore=["colour"]))
+    found, left = usable(path, TableOptions(scale="features", ignore=["colour"]))
     assert found.ignore == ["colour", "same", "x"]
-    load_dataset("table", path, table=found)
+    encoding = load_dataset("table", path, table=found).encoding
+    assert encoding is not None
+    assert left == [column.name for column in encoding.columns]
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 1e300])

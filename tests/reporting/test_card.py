@@ -62,7 +62,7 @@ def test_results_are_those_of_the_certificates() -> None:
     assert shares[1.0] == 0.0
     assert "| Accuracy | 75.00% |" in text
     assert "| 0 | 75.00% | 1 of 3 | 66.67% |" in text
-    assert "| 1 | 0.00% | 0 of 0 | – |" in text
+    assert "| 1 | 0.00% | 0 of 0 | none |" in text
 
 
 def test_units_domain_and_slack_are_stated() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from certificate_files import write_of_model
 from certified import made_certificates
 from tables import read_rows, write_rows
 
 from unitmargin.foundation.tensors import write_tensors
-from unitmargin.runs.certificates import write_certificates
 from unitmargin.runs.folder import RunError, RunFolder
 
 CERTIFICATES = replace(
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> RunFolder:
     run = RunFolder(tmp_path)
     names = json.dumps(NAMES)
     write_tensors(run.model_file, {"nothing": torch.zeros(1)}, {"classes": names})
-    write_certificates(run.certificates_file, CERTIFICATES, run.model_file, run.inputs_file, INPUTS)
+    write_of_model(run.certificates_file, CERTIFICATES, run.model_file, run.inputs_file, INPUTS)
     return run
 
 
@@ -44,7 +44,7 @@ def test_classes_are_written_by_number_and_by_name(folder: RunFolder) -> None:
 def test_no_class_has_no_name(folder: RunFolder) -> None:
     none = torch.full_like(CERTIFICATES.label, -1)
     silent = replace(CERTIFICATES, predicted=none, runner_up=none)
-    write_certificates(folder.certificates_file, silent, folder.model_file, folder.inputs_file)
+    write_of_model(folder.certificates_file, silent, folder.model_file, folder.inputs_file)
     rows = read_rows(folder.certificates_file)
     assert {row["predicted_name"] + row["runner_up_name"] for row in rows} == {""}
     assert folder.certificates().predicted.tolist() == none.tolist()
@@ -54,7 +54,7 @@ def test_a_class_that_the_model_does_not_have_is_not_written(folder: RunFolder) 
     before = folder.certificates_file.read_bytes()
     labels = replace(CERTIFICATES, label=CERTIFICATES.label + 4)
     with pytest.raises(ValueError, match="label must be below 6, .* got 6 in sample 2"):
-        write_certificates(folder.certificates_file, labels, folder.model_file, folder.inputs_file)
+        write_of_model(folder.certificates_file, labels, folder.model_file, folder.inputs_file)
     assert folder.certificates_file.read_bytes() == before
 
 
@@ -75,7 +75,7 @@ def test_unknown_labels_are_empty_and_sources_stand_last(folder: RunFolder) -> N
     labels = torch.tensor([0, -1, 2, -1])
     sources = ("a, b.png", "é\n.png", "x[2]", "")
     written = replace(CERTIFICATES, label=labels, source=sources, numbers_sha256="0" * 64)
-    write_certificates(folder.certificates_file, written, folder.model_file, folder.inputs_file)
+    write_of_model(folder.certificates_file, written, folder.model_file, folder.inputs_file)
     rows = read_rows(folder.certificates_file)
     assert list(rows[0])[-1] == "source"
     assert [row["label"] for row in rows] == ["0", "", "2", ""]

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from cards import read_card
+from safetensors.torch import save_file
 from tables import read_rows
 
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.guard import OnnxModel
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, read_recipe, write_recipe
 from unitmargin.steps import export as step
@@ -27,7 +30,6 @@ ALWAYS = {"model.onnx", "model.safetensors", "README.md"}
 WHOLE = ALWAYS | {
     "certificates.csv", "certificates.json", "report.html", "report.json", "recipe.toml",
 }  # fmt: skip
-GRAPH = b"a graph"
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +56,6 @@ def run(finished: RunFolder, tmp_path: Path) -> RunFolder:
     return RunFolder(shutil.copytree(finished.path, tmp_path / "run"))
 
 
-@pytest.fixture(autouse=True)
-def _drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def draw(frozen: FrozenNetwork, path: str | Path) -> None:
-        assert frozen.n_classes == 10
-        Path(path).write_bytes(GRAPH)
-
-    monkeypatch.setattr("unitmargin.deployment.export.export_onnx", draw)
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
@@ -74,8 +67,19 @@ def test_a_name_in_onnx_is_that_one_file(
 ) -> None:
     out = tmp_path / "deep" / name
     message = export(finished.path / source, out)
-    assert contents(out.parent) == {name: GRAPH}
-    assert message == f"export: {name}, SHA-256 {hashlib.sha256(GRAPH).hexdigest()} -> {out}"
+    (written,) = contents(out.parent).values()
+    assert message == f"export: {name}, SHA-256 {hashlib.sha256(written).hexdigest()} -> {out}"
+    assert OnnxModel(out).model_sha256 == file_sha256(finished.model_file)
+
+
+def test_the_graph_is_of_the_very_model_file_whatever_order_its_header_has(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    tensors, header = read_tensors(run.model_file)
+    save_file(tensors, run.model_file, metadata=dict(reversed(header.items())))
+    for out, graph in (("up", "up/model.onnx"), ("alone.onnx", "alone.onnx")):
+        export(run.model_file, tmp_path / out)
+        assert OnnxModel(tmp_path / graph).model_sha256 == file_sha256(run.model_file)
 
 
 def test_a_folder_holds_the_run_and_a_card_of_it(finished: RunFolder, tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_without_the_exporter_all_is_as_it_was(
         export(finished.path, out)
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
 
-    def lack(frozen: FrozenNetwork, path: str | Path) -> None:
+    def lack(frozen: FrozenNetwork, path: str | Path, **options: object) -> None:
         raise ImportError("onnx must be installed; run `pip install unitmargin[deploy]`")
 
     monkeypatch.setattr("unitmargin.deployment.export.export_onnx", lack)

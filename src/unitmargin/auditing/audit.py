@@ -8,8 +8,9 @@ from torch import Tensor
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.numbers import Numbers, as_tensor
-from unitmargin.layers.contract import Layer, Network
+from unitmargin.layers.contract import Layer
 from unitmargin.layers.faithful import require_faithful
+from unitmargin.layers.network import Network
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
 

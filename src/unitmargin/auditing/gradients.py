@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.layers.contract import Network
+from unitmargin.layers.network import Network
 
 UNIT_GRADIENT_TOLERANCE = 1e-5
 """On pairwise gradient norms in float64 evaluation of float32 weights."""

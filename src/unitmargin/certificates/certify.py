@@ -141,15 +141,19 @@ def sound_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certific
 def traceable_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certificate:
     """As :func:`sound_certificate`, of norms that are known to be at least 0: no step depends on a
     value, so exports and compilers take it as one graph."""
-    matrices = bounds.alpha, bounds.beta, bounds.lipschitz
-    alpha, beta, pair = (matrix.to(logits.device) for matrix in matrices)
-    steep = (pair + beta * bounds.input_scale + SMALLEST) / DOWN
+    matrices = bounds.alpha, bounds.beta, steepness(bounds)
+    alpha, beta, steep = (matrix.to(logits.device) for matrix in matrices)
     found = _certificate(logits, steep, alpha, beta, norms)
     radius = found.radius * DOWN
     largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
     claimed = (largest < bounds.limit) & (radius >= SMALLEST)
     radius = torch.where(claimed, radius, torch.zeros_like(radius))
     return replace(found, radius=radius)
+
+
+def steepness(bounds: Bounds) -> Float[Tensor, "c c"]:
+    """What a margin less its slack is divided by: the divisors of (14), rounded up."""
+    return (bounds.lipschitz + bounds.beta * bounds.input_scale + SMALLEST) / DOWN
 
 
 def _certificate(
@@ -219,16 +223,13 @@ def certify(
         True
     """
     require_frozen(frozen)
-    batches = (_certify_batch(frozen, batch, profile, domain) for batch in input_batches(x))
-    first = next(batches, None)
-    if first is None:
+    parts = [_certify_batch(frozen, batch, profile, domain) for batch in input_batches(x)]
+    if not parts:
         raise ValueError("x must yield a batch at least, got none; add inputs")
-    rest = list(batches)
-    if not rest:
-        return first
+    if len(parts) == 1:
+        return parts[0]
     columns = (
-        torch.cat([getattr(part, column.name) for part in (first, *rest)])
-        for column in fields(Certificate)
+        torch.cat([getattr(part, column.name) for part in parts]) for column in fields(Certificate)
     )
     return Certificate(*columns)
 

@@ -88,9 +88,10 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
         raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
     if noted["numbers_sha256"] is not None:
         with np.errstate(over="ignore"):
-            values = values[: len(rows)].astype("<f4").astype(np.float64)  # as when certified
-        if hashlib.sha256(values.astype("<f4").tobytes()).hexdigest() != noted["numbers_sha256"]:
+            held = values[: len(rows)].astype("<f4")  # as when certified
+        if hashlib.sha256(held.tobytes()).hexdigest() != noted["numbers_sha256"]:
             raise CheckError(f"{inputs} holds other numbers than {facts} names; pass those")
+        values = held.astype(np.float64)
     network = Network(network_file, noted["profile"])
     verdicts: list[Verdict] = []
     batch = max(1, min(BATCH, NUMBERS // network.widest))

@@ -9,15 +9,16 @@ from unitmargin.data.arrays import npz
 from unitmargin.data.augment import random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.digits import digits
-from unitmargin.data.encoding import ENCODING, Encoding, read_encoding
+from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
 from unitmargin.data.files import DataError
-from unitmargin.data.given import Given, as_pair, as_samples, is_torch_data, read_batches
+from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import images
 from unitmargin.data.samples import Dataset, Samples
 from unitmargin.data.split import Split
+from unitmargin.data.split_options import SplitOptions
 from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
-from unitmargin.data.table_options import TEST_SHARE, TableOptions
+from unitmargin.data.table_options import TableOptions
 from unitmargin.data.tables import load_table, usable
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose, require_kind
@@ -25,9 +26,10 @@ from unitmargin.foundation.files import as_path
 from unitmargin.foundation.numbers import shown
 
 __all__ = [
-    "DATASETS", "ENCODING", "MADE", "TEST_SHARE", "DataError", "Dataset", "Encoding", "Given",
-    "ImageOptions", "InputBatch", "Samples", "Split", "TableOptions", "as_pair", "as_samples",
-    "augment", "holds_images", "holds_splits", "is_torch_data", "load_dataset", "random_crop_flip",
+    "DATASETS", "ENCODING", "MADE", "DataError", "Dataset", "Encoding", "Given",
+    "ImageOptions", "InputBatch", "Samples", "Split", "SplitOptions", "TableOptions", "as_samples",
+    "augment", "holds_images", "holds_splits", "is_torch_data", "load_dataset", "radius_units",
+    "random_crop_flip",
     "read_batches", "read_encoding", "read_inputs", "usable",
 ]  # fmt: skip
 
@@ -87,7 +89,8 @@ def load_dataset(
     if name in ("images", "npz", "table") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
     given = ImageOptions(**options)
-    if name != "images" and (unwanted := [*given.given(), *["split"][: split is not None]]):
+    unwanted = [*given.given(), *(["split"] if split is not None else [])]
+    if name != "images" and unwanted:
         raise ValueError(
             f"{unwanted[0]} must be left out for data set {name!r}, which is read as it is, got "
             f'{shown(options.get(unwanted[0], split))}; it is an option of "images"'
@@ -98,10 +101,9 @@ def load_dataset(
             raise ValueError(
                 f'table must be left out for data set {name!r}, got {table}; it is of "table"'
             )
-    if name == "images" and file is not None:
-        dataset = images(file, folder, options=given, split=split)
-    elif name in MADE:
-        dataset = load()
-    else:
-        dataset = load(file, folder, *[table][: name == "table"])
+    own: dict[str, dict[str, Any]] = {
+        "images": {"options": given, "split": split},
+        "table": {"options": table},
+    }
+    dataset = load() if name in MADE else load(file, folder, **own.get(name, {}))
     return dataset if limit is None else dataset.take(limit)

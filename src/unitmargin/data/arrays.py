@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.data.files import DataError
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.samples import BYTES, Dataset, Samples
 from unitmargin.foundation.files import write_aside
 
 SPLITS = ("train", "test")
@@ -106,7 +106,7 @@ def _samples(arrays: Arrays, split: str) -> Samples:
         raise ValueError(
             f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
         )
-    dtype, scale = (np.uint8, 255.0) if is_bytes else (np.float32, 1.0)
+    dtype, scale = (np.uint8, BYTES) if is_bytes else (np.float32, 1.0)
     with np.errstate(over="ignore"):  # infinities are refused below
         stored = torch.from_numpy(np.ascontiguousarray(inputs, dtype))
     numbers = torch.from_numpy(np.ascontiguousarray(labels, np.int64))

@@ -3,14 +3,11 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jaxtyping import Bool
-
-from unitmargin.data.files import DataError
+from unitmargin.data.files import DataError, unreadable
 from unitmargin.foundation.numbers import shown
 
 PARQUET = ".parquet"
@@ -27,7 +24,7 @@ MISSING = frozenset(
 CHUNK = 4096
 """Rows read at a time."""
 
-WHOLE = ("e", "E", ".")
+FLOATING_SIGNS = ("e", "E", ".")
 """Signs of a number that is written as a floating one."""
 
 
@@ -56,11 +53,6 @@ class Rows:
         """The words for a cell."""
         return f"{shown(name)} in {self.word} {self.lines[row]}"
 
-    def of(self, chosen: Bool[np.ndarray, " n"]) -> "Rows":
-        """The chosen rows."""
-        cells, lines = [*compress(self.cells, chosen)], [*compress(self.lines, chosen)]
-        return Rows(self.header, cells, lines, self.word)
-
 
 def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
     """The rows of a ``.csv`` file in UTF-8 or a ``.parquet`` file, at most ``size`` at a time.
@@ -80,10 +72,7 @@ def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
     except (ValueError, csv.Error, OSError) as fault:
         if isinstance(fault, DataError):
             raise
-        own = " must " in str(fault)
-        rule = "" if own else "must be a table in UTF-8, or a whole Parquet file, got: "
-        step = "" if own else "; save it again"
-        raise DataError(f"{path}: {rule}{fault}{step}") from fault
+        raise unreadable(path, fault, "a table in UTF-8, or a whole Parquet file") from fault
 
 
 def whole(path: Path) -> Rows:
@@ -117,24 +106,29 @@ def canonical(word: str) -> str:
         >>> canonical("1.0"), canonical("007"), canonical("1.5"), canonical("red")
         ('1', '007', '1.5', 'red')
     """
-    floating = is_number(word) and any(sign in word for sign in WHOLE)
+    floating = is_number(word) and any(sign in word for sign in FLOATING_SIGNS)
     return str(int(float(word))) if floating and float(word).is_integer() else word
 
 
-def _csv(path: Path, size: int) -> Iterator[Rows]:
+def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Lines that are not empty: their numbers, and their cells without blanks around."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, skipinitialspace=True)
-        rows = ((lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells)
-        header = next(rows, (0, []))[1]
-        _require_header(header)
-        while some := [*islice(rows, size)]:
-            for line, cells in some:
-                if len(cells) != len(header):
-                    raise ValueError(
-                        f"line {line} must have {len(header)} cells, as the header, got "
-                        f"{len(cells)}; correct it"
-                    )
-            yield Rows(header, [cells for _, cells in some], [line for line, _ in some], "line")
+        yield from ((lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells)
+
+
+def _csv(path: Path, size: int) -> Iterator[Rows]:
+    rows = csv_lines(path)
+    header = next(rows, (0, []))[1]
+    _require_header(header)
+    while some := [*islice(rows, size)]:
+        for line, cells in some:
+            if len(cells) != len(header):
+                raise ValueError(
+                    f"line {line} must have {len(header)} cells, as the header, got {len(cells)}; "
+                    "correct it"
+                )
+        yield Rows(header, [cells for _, cells in some], [line for line, _ in some], "line")
 
 
 def _parquet(path: Path, size: int) -> Iterator[Rows]:

@@ -19,6 +19,7 @@ ALONE = 1 << 25
 work, which is what their start takes."""
 
 Pixels = UInt8[np.ndarray, "height width *channels"]
+Planes = UInt8[np.ndarray, "channels height width"]
 Named = tuple[str, bytes]
 
 

@@ -22,6 +22,9 @@ CHANGE = np.float32(math.sqrt(0.5))
 1, and rounded to float32 a little less, so a radius of 1 covers it."""
 
 
+INPUT_UNITS = "the units of the inputs"
+
+
 class Column(Options):
     """A column: ``(x - shift) / unit`` of numbers, and of words one entry for each category.
 
@@ -164,7 +167,8 @@ def numbers(rows: Rows, name: str) -> Float64[np.ndarray, " n"]:
     """
     found = []
     for row, cell in enumerate(rows.column(name)):
-        if not is_number(cell) or not math.isfinite(float(cell)):
+        value = float(cell) if is_number(cell) else math.nan
+        if not math.isfinite(value):
             where = rows.where(name, row)
             if is_missing(cell):
                 raise missing(where, cell)
@@ -173,7 +177,7 @@ def numbers(rows: Rows, name: str) -> Float64[np.ndarray, " n"]:
                 f"{where} must be {kind}, got {shown(cell)}; correct it, or name the column in "
                 "`categories` if it holds words"
             )
-        found.append(float(cell))
+        found.append(value)
     return np.array(found, np.float64)
 
 
@@ -199,3 +203,8 @@ def _changes(columns: list[Column]) -> str:
     if set(lengths.values()) == {1.0}:
         return "1"
     return ", ".join(f"{length:g} ({name})" for name, length in lengths.items())
+
+
+def radius_units(units: str | None = None) -> str:
+    """What radii are measured in, in words; by default the units of the inputs."""
+    return f"l2 distance in {units or INPUT_UNITS}"

@@ -53,6 +53,14 @@ class DataError(ValueError):
     """A data file that cannot be used; the message names the file and the next step."""
 
 
+def unreadable(path: Path, fault: Exception, rule: str) -> DataError:
+    """The error for a file: what is said of it in our own words, else the rule that it breaks."""
+    own = " must " in str(fault)
+    return DataError(
+        f"{path}: {fault}" if own else f"{path}: must be {rule}, got: {fault}; save it again"
+    )
+
+
 @dataclass(frozen=True)
 class Member:
     """A file or folder inside a data folder or archive.

@@ -11,22 +11,17 @@ from jaxtyping import Int64, UInt8
 
 from unitmargin.data.arrays import read_npz, write_arrays
 from unitmargin.data.cache import cache_folder
-from unitmargin.data.decoding import Pixels, decode
+from unitmargin.data.decoding import Pixels, Planes, decode
 from unitmargin.data.files import DataError, fingerprint, members
-from unitmargin.data.image_options import TEST_SHARE, ImageOptions
+from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.layout import Layout, read_layout
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.samples import BYTES, Dataset, Samples
 from unitmargin.data.split import Split, SplitImage, draw_split, find_split
 
 CACHE_VERSION = 3
 """Part of the name of a cached file: raise it when the same images give other arrays."""
 
-KEPT = ("x", "test", "label", "name", "sha256")
 """Arrays of a cached file, one entry an image, in the order of class and file name."""
-
-BYTES = 255.0
-
-Planes = UInt8[np.ndarray, "channels height width"]
 
 
 def images(
@@ -87,7 +82,7 @@ class _Decoded(NamedTuple):
 
 def _read(kept: Path) -> _Decoded:
     arrays = read_npz(kept)
-    if set(arrays) != set(KEPT) or len({len(array) for array in arrays.values()}) != 1:
+    if set(arrays) != set(_Decoded._fields) or len({len(array) for array in arrays.values()}) != 1:
         raise DataError(f"{kept}: must hold decoded images, got {sorted(arrays)}; remove it")
     return _Decoded(**arrays)
 
@@ -142,8 +137,8 @@ def _dataset(
         _require_no_split(path, options, split)
         sides = [np.flatnonzero(decoded.test == side) for side in (0, 1)]
     elif split is None:
-        share, seed = options.test_share or TEST_SHARE, options.split_seed or 0
-        drawn = draw_split(decoded.label.tolist(), decoded.sha256.tolist(), share, seed, path)
+        samples = decoded.label.tolist(), decoded.sha256.tolist()
+        drawn = draw_split(*samples, *options.choice(), path)
         sides = [np.flatnonzero(~drawn), np.flatnonzero(drawn)]
         train_images, test_images = _named(decoded, sides)
         split = Split(classes=list(classes), train=train_images, test=test_images)

@@ -15,6 +15,9 @@ from unitmargin.data.encoding import Encoding
 from unitmargin.data.split import Split
 from unitmargin.foundation.numbers import as_tensor, is_real, require_whole, shown
 
+BYTES = 255.0
+"""Scale of uint8, which puts bytes in [0, 1]."""
+
 ORDER_SEED = 20230207
 """Any fixed number serves; another one would change every run made with a ``limit``."""
 

@@ -1,7 +1,7 @@
 """Train and test samples of data that come without: drawn once, and then what they are."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +32,7 @@ class Split(Options):
 def draw_split(
     labels: Sequence[str], contents: Sequence[str], share: float, seed: int, path: Path
 ) -> Bool[np.ndarray, " n"]:
-    """Which samples are test samples: of each class that share, rounded, at least one on each side.
+    """Which samples are test samples: those of each class that :func:`held_out` names.
 
     Guarantee: it depends on the seed and, class by class, on the contents alone, in any order;
     samples of one class with one content are on one side.
@@ -49,20 +49,35 @@ def draw_split(
         >>> draw_split(["a", "a"], ["1", "2"], 0.2, 0, Path("photos")).sum()
         np.int64(1)
     """
-    own: dict[str, set[str]] = {}
-    for label, content in zip(labels, contents, strict=True):
-        own.setdefault(label, set()).add(content)
-    tested = set()
-    for label, different in own.items():
-        if len(different) < 2:
+    own: dict[str, dict[bytes, list[int]]] = {}
+    for place, (label, content) in enumerate(zip(labels, contents, strict=True)):
+        key = hashlib.sha256(f"{seed} {content}".encode()).digest()
+        own.setdefault(label, {}).setdefault(key, []).append(place)
+    is_test = np.zeros(len(labels), bool)
+    for label, copies in own.items():
+        if len(copies) < 2:
             raise DataError(
                 f"{path}: every class must hold two different images at least, one to train and "
                 f"one to test, got one in {label}; add images, or remove the class"
             )
-        drawn = sorted(different, key=lambda content: _drawn(content, seed))
-        count = min(max(1, round(share * len(drawn))), len(drawn) - 1)
-        tested |= {(label, content) for content in drawn[:count]}
-    return np.array([sample in tested for sample in zip(labels, contents, strict=True)])
+        is_test[held_out(copies, share)] = True
+    return is_test
+
+
+def held_out(copies: Mapping[bytes, Sequence[int]], share: float) -> list[int]:
+    """The places of a class that are kept for the test, as near to that share of them as may be.
+
+    They are those with the lowest keys, at least one key is on each side, and what has one key,
+    which are copies of one sample, is never parted.
+
+    Example:
+        >>> held_out({b"b": [0], b"a": [1, 3], b"c": [2]}, 0.5)
+        [1, 3]
+    """
+    ordered = [copies[key] for key in sorted(copies)]
+    sizes = np.cumsum([len(places) for places in ordered])
+    count = 1 + int(np.abs(sizes[:-1] - share * sizes[-1]).argmin())
+    return [place for places in ordered[:count] for place in places]
 
 
 def find_split(
@@ -88,7 +103,3 @@ def find_split(
                 )
             side.append(places[image.label, image.sha256])
     return found
-
-
-def _drawn(content: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed} {content}".encode()).digest()

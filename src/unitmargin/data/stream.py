@@ -15,7 +15,7 @@ from unitmargin.data.cells import PARQUET, TABLES
 from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError, members
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.layout import HELD_OUT
+from unitmargin.data.layout import HELD_OUT, IMAGE_SUFFIXES
 from unitmargin.data.split import Split
 from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
 from unitmargin.data.stream_images import read_images
@@ -98,7 +98,7 @@ def holds_splits(path: Path) -> bool:
     """
     if is_arrays(path):
         return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
-    if path.suffix in TABLES or not path.exists():
+    if not _holds_files(path):
         return False
     for member in members(path):
         *folders, file = member.name.split("/")
@@ -112,7 +112,7 @@ def holds_images(path: Path, split: Split) -> bool:
 
     Cost: the images are read.
     """
-    if is_arrays(path) or path.suffix == ".csv" or not path.exists():
+    if not _holds_files(path):
         return False
     wanted = {(image.label, image.file): image.sha256 for image in (*split.train, *split.test)}
     for member in members(path):
@@ -122,6 +122,12 @@ def holds_images(path: Path, split: Split) -> bool:
         if digest is not None and hashlib.sha256(member.read()).hexdigest() != digest:
             return False
     return not wanted
+
+
+def _holds_files(path: Path) -> bool:
+    """Whether it is a folder or may be an archive, not one table, image or file of arrays."""
+    single = is_arrays(path) or path.suffix in TABLES or path.suffix.lower() in IMAGE_SUFFIXES
+    return path.is_dir() or (path.is_file() and not single)
 
 
 def _reader(path: Path, encoding: Encoding | None) -> Reader:

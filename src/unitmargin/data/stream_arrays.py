@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unitmargin.data.arrays import channels_last
-from unitmargin.data.files import CHUNK, DataError
+from unitmargin.data.files import CHUNK, DataError, unreadable
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
 
 ZIP, NPY = b"PK\x03\x04", b"\x93NUMPY"
@@ -182,7 +182,4 @@ def _explained(path: Path) -> Iterator[None]:
     except DataError:
         raise
     except FAULTS as fault:
-        own = " must " in str(fault)
-        rule = "" if own else "must be a whole .npz or .npy file of plain arrays, got: "
-        step = "" if own else "; write it again"
-        raise DataError(f"{path}: {rule}{fault}{step}") from fault
+        raise unreadable(path, fault, "a whole .npz or .npy file of plain arrays") from fault

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt8
 
+from unitmargin.data.decoding import Planes
 from unitmargin.data.files import DataError, Member, members
 from unitmargin.data.layout import IMAGE_SUFFIXES
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
 
 LAYOUT = "IMAGE or CLASS/IMAGE"
-
-Planes = UInt8[np.ndarray, "channels height width"]
 
 
 def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:

@@ -7,13 +7,11 @@ import numpy as np
 from jaxtyping import Float32
 
 from unitmargin.data.image_options import ImageOptions
+from unitmargin.data.samples import BYTES
 from unitmargin.foundation.numbers import shown
 
 UNKNOWN = -1
 """The label of an input whose class is not known."""
-
-BYTES = 255.0
-"""Scale of uint8, which puts bytes in [0, 1]."""
 
 
 class Item(NamedTuple):

@@ -9,9 +9,16 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32
 
-from unitmargin.data.cells import Rows, canonical, is_missing, is_number, read_rows
+from unitmargin.data.cells import (
+    Rows,
+    canonical,
+    csv_lines,
+    is_missing,
+    is_number,
+    read_rows,
+)
 from unitmargin.data.encoding import Encoding
-from unitmargin.data.files import DataError
+from unitmargin.data.files import DataError, unreadable
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, find_label, scaled
 from unitmargin.foundation.numbers import shown
 
@@ -33,13 +40,9 @@ def read_table(path: Path, wanted: Wanted) -> Iterator[Item]:
             class of the network.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from _items(_rows(file), wanted)
+        yield from _items(csv_lines(path), wanted)
     except (ValueError, csv.Error) as fault:
-        own = " must " in str(fault)
-        rule = "" if own else "must be a table of comma-separated numbers in UTF-8, got: "
-        step = "" if own else "; save it again"
-        raise DataError(f"{path}: {rule}{fault}{step}") from fault
+        raise unreadable(path, fault, "a table of comma-separated numbers in UTF-8") from fault
 
 
 def read_encoded(path: Path, wanted: Wanted, encoding: Encoding) -> Iterator[Item]:
@@ -73,13 +76,6 @@ def _labels(rows: Rows, wanted: Wanted, column: str) -> list[int]:
     ]
 
 
-def _rows(file: Iterator[str]) -> Iterator[Row]:
-    lines = csv.reader(file)
-    for cells in lines:
-        if cells:
-            yield lines.line_num, cells
-
-
 def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
     first = next(rows, None)
     if first is None:
@@ -96,14 +92,14 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
             raise ValueError(f"line {line} must have {len(header)} cells, got {len(cells)}")
         label = UNKNOWN
         if place is not None:
-            label = find_label(cells.pop(place).strip(), words, f"{LABEL} in line {line}")
+            label = find_label(cells.pop(place), words, f"{LABEL} in line {line}")
         names = [name for other, name in enumerate(header) if other != place]
         numbers = _numbers(cells, names, line)
         yield Item(scaled(numbers).reshape(wanted.in_shape), label, f"line {line}")
 
 
 def _label_place(header: list[str]) -> int | None:
-    places = [place for place, name in enumerate(header) if name.strip() == LABEL]
+    places = [place for place, name in enumerate(header) if name == LABEL]
     if len(places) > 1:
         raise ValueError(f"one column at most must be called {LABEL}, got {len(places)}")
     return places[0] if places else None

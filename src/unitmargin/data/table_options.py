@@ -2,24 +2,21 @@
 
 from typing import Annotated
 
-from pydantic import Field, NonNegativeInt, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from unitmargin.data.encoding import SCALES
-from unitmargin.foundation.options import Options, among
-
-TEST_SHARE = 0.2
-"""Of each class, where neither a share nor a table of test rows is given."""
+from unitmargin.data.split_options import SplitOptions
+from unitmargin.foundation.options import among
 
 
-class TableOptions(Options):
+class TableOptions(SplitOptions):
     """How a table is read; of no meaning for other data.
+
+    A split is drawn where no table of test rows is named.
 
     Attributes:
         label: column of the classes; default: the one that is called label, target, class or y.
         test: table of the test rows; default: a share of each class.
-        test_share: of each class that the test rows are; default: 0.2.
-        split_seed: of that split, which depends on it and on the rows, not on their order; default:
-            0.
         scale: none, features (standard deviations of the training rows) or units.
         units: lengths of columns that count as 1, under the scale units; 1 for all others.
         categories: columns of numbers that are read as words.
@@ -28,8 +25,6 @@ class TableOptions(Options):
 
     label: str | None = None
     test: str | None = None
-    test_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    split_seed: NonNegativeInt | None = None
     scale: Annotated[str, among("scale", SCALES)] = "none"
     units: dict[str, PositiveFloat] = Field(default_factory=dict)
     categories: list[str] = Field(default_factory=list)

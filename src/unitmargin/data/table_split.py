@@ -7,20 +7,19 @@ import numpy as np
 from jaxtyping import Bool
 
 from unitmargin.data.cells import Rows, is_number
-from unitmargin.data.table_options import TEST_SHARE, TableOptions
+from unitmargin.data.split import held_out
+from unitmargin.data.table_options import TableOptions
 from unitmargin.foundation.numbers import shown
 
 
 def draw_test_rows(
     rows: Rows, labels: Sequence[int], classes: Sequence[str], options: TableOptions
 ) -> Bool[np.ndarray, " n"]:
-    """Which rows are test rows: those of each class with the lowest hashes.
-
-    None are where a table of test rows is named. Else the share of each class is rounded, with one
-    row at least on each side.
+    """Which rows are test rows: those of each class that :func:`held_out` names, and none where a
+    table of test rows is named.
 
     Guarantee: it depends on the seed and on the values of the rows alone; equal rows are on one
-    side, where they move the share.
+    side.
 
     Raises:
         ValueError: a class with fewer than two different rows.
@@ -28,9 +27,8 @@ def draw_test_rows(
     is_test = np.zeros(len(labels), bool)
     if options.test is not None:
         return is_test
-    share = TEST_SHARE if options.test_share is None else options.test_share
+    share, seed = options.choice()
     order = sorted(range(len(rows.header)), key=rows.header.__getitem__)
-    seed = options.split_seed or 0
     own: list[dict[bytes, list[int]]] = [{} for _ in classes]
     for place, (cells, label) in enumerate(zip(rows.cells, labels, strict=True)):
         values = _hash([cells[column] for column in order], seed)
@@ -43,10 +41,7 @@ def draw_test_rows(
                 f"to test, got one in {rows.word} {rows.lines[places[0]]}; add rows, leave it out, "
                 "or name a table of test rows"
             )
-        ordered = [copies[values] for values in sorted(copies)]
-        sizes = np.cumsum([len(places) for places in ordered])
-        count = 1 + int(np.abs(sizes[:-1] - share * sizes[-1]).argmin())
-        is_test[[place for places in ordered[:count] for place in places]] = True
+        is_test[held_out(copies, share)] = True
     return is_test
 
 

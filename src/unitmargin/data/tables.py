@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from unitmargin.data.cells import Rows, is_missing, is_number, whole
 from unitmargin.data.encoding import Column, Encoding, numbers, words
@@ -22,6 +22,10 @@ LABELS = ("label", "target", "class", "y")
 
 MOST_CATEGORIES = 100
 """Categories of a column: one with more holds names or codes of the rows, not properties."""
+
+
+Chosen = Bool[np.ndarray, " n"]
+"""Which rows are training rows."""
 
 
 class UnfitColumnError(ValueError):
@@ -61,7 +65,7 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        encoding = _encoding(rows, rows.of(~is_test), labels.column, options)
+        encoding = _encoding(rows, ~is_test, labels.column, options)
         inputs = torch.from_numpy(encoding.encode(rows))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
@@ -74,9 +78,10 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     return Dataset("table", train, test, labels.classes, encoding=encoding)
 
 
-def usable(path: Path, options: TableOptions) -> TableOptions:
-    """The options with all columns ignored that :func:`load_table` cannot use as a whole: constant
-    ones, and those with too many categories. A single wrong cell is no reason.
+def usable(path: Path, options: TableOptions) -> tuple[TableOptions, list[str]]:
+    """The options with all columns ignored that :func:`load_table` cannot use as a whole, constant
+    ones and those with too many categories, and the columns that are left. A single wrong cell is
+    no reason.
 
     Raises:
         DataError: what :func:`load_table` refuses but for such columns.
@@ -85,16 +90,16 @@ def usable(path: Path, options: TableOptions) -> TableOptions:
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        train = rows.of(~is_test)
-        ignored = list(options.ignore)
+        ignored, left = list(options.ignore), []
         for name in _kept(rows.header, labels.column, options):
             try:
-                _column(rows, train, name, options)
+                _column(rows, ~is_test, name, options)
+                left.append(name)
             except UnfitColumnError:
                 ignored.append(name)
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
-    return options.changed(ignore=ignored)
+    return options.changed(ignore=ignored), left
 
 
 def _find_labels(rows: Rows, column: str, classes: tuple[str, ...]) -> list[int]:
@@ -161,10 +166,10 @@ def _label_column(header: list[str], given: str | None) -> str:
     return found[0]
 
 
-def _encoding(rows: Rows, train: Rows, label: str, options: TableOptions) -> Encoding:
+def _encoding(rows: Rows, trained: Chosen, label: str, options: TableOptions) -> Encoding:
     """Categories are those of all rows, means and deviations those of the training rows."""
     kept = _kept(rows.header, label, options)
-    columns = [_column(rows, train, name, options) for name in kept]
+    columns = [_column(rows, trained, name, options) for name in kept]
     return Encoding(label=label, scale=options.scale, columns=columns, ignored=options.ignore)
 
 
@@ -184,25 +189,25 @@ def _kept(header: list[str], label: str, options: TableOptions) -> list[str]:
     return kept
 
 
-def _column(rows: Rows, train: Rows, name: str, options: TableOptions) -> Column:
+def _column(rows: Rows, trained: Chosen, name: str, options: TableOptions) -> Column:
     unit = options.units.get(name, 1.0)
     holds_numbers = any(is_number(cell) and not is_missing(cell) for cell in rows.column(name))
     if name in options.categories or not holds_numbers:
-        found = sorted(set(words(rows, name)))
-        if len(found) > MOST_CATEGORIES:
+        categories = sorted(set(words(rows, name)))
+        if len(categories) > MOST_CATEGORIES:
             raise UnfitColumnError(
-                f"{shown(name)} must have at most {MOST_CATEGORIES} categories, got {len(found)}; "
-                "leave it out by `ignore`"
+                f"{shown(name)} must have at most {MOST_CATEGORIES} categories, got "
+                f"{len(categories)}; leave it out by `ignore`"
             )
-        if len(found) < 2 and options.scale == "features":
-            raise _constant(name, found[0])
-        return Column(name=name, unit=unit, categories=found)
-    numbers(rows, name)  # of all rows, so that a wrong cell is named where it stands
+        if len(categories) < 2 and options.scale == "features":
+            raise _constant(name, categories[0])
+        return Column(name=name, unit=unit, categories=categories)
+    found = numbers(rows, name)  # of all rows, so that a wrong cell is named where it stands
     if options.scale != "features":
         return Column(name=name, unit=unit)
-    mean, deviation = _moments(numbers(train, name))
+    mean, deviation = _moments(found[trained])
     if deviation == 0.0:
-        raise _constant(name, train.column(name)[0])
+        raise _constant(name, rows.column(name)[int(trained.argmax())])
     if not (math.isfinite(deviation) and math.isfinite(mean)):
         raise ValueError(
             f"{shown(name)} must have a standard deviation in float64, got numbers too far apart; "

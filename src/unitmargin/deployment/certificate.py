@@ -5,13 +5,12 @@ import math
 import torch
 from torch import Tensor
 
-from unitmargin.certificates.certify import DOWN, SMALLEST
+from unitmargin.certificates.certify import DOWN, SMALLEST, steepness
 from unitmargin.deployment.graph import Graph, Value
 from unitmargin.deployment.layers import scaled_norms
-from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.proof import normalising_error
 from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.arithmetic import UP, gamma
-from unitmargin.layers.bounds import ENTRIES
 
 LARGEST = torch.finfo(torch.float64).max
 """Above it there is infinity alone; NaN is not below it either."""
@@ -72,13 +71,12 @@ def _all_finite(graph: Graph, names: list[str]) -> str:
 def _input_norms(graph: Graph, x: Value, bounds: RoundingBounds, normalised: bool) -> str:
     """Upper bounds (18) of the norms of the exact normalised inputs, as ``Proof.input_norms``. What
     the product of root and largest entry may lose to underflow is added."""
-    norms, _ = scaled_norms(graph, x.name)
+    norms = scaled_norms(graph, x.name)
     factor = (1.0 + gamma(math.prod(x.shape) + 8)) * UP * UP
     lost = SMALLEST
     if normalised:
-        factor *= 1.0 + gamma(2)
-        tiny = PROFILES["float64"].underflow(1, ENTRIES).constant
-        lost += tiny * (1.0 + bounds.input_scale)
+        more, tiny = normalising_error(bounds.input_scale)
+        factor, lost = factor * more, lost + tiny
     raised = graph.add("Mul", norms, graph.number(factor * UP))
     return graph.add("Add", raised, graph.number(lost * UP))
 
@@ -91,7 +89,7 @@ def _quotients(
     def of_label(pairs: Tensor) -> str:
         return graph.add("Gather", graph.numbers(pairs.mT.contiguous()), label, axis=1)
 
-    steep = (bounds.lipschitz + bounds.beta * bounds.input_scale + SMALLEST) / DOWN
+    steep = steepness(bounds)
     raised = graph.add("Mul", of_label(bounds.beta), norms)
     once = graph.add("Add", of_label(bounds.alpha), raised)
     slack = graph.add("Mul", once, graph.number(2.0))

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from unitmargin import __version__
 from unitmargin.certificates.certify import certify
-from unitmargin.data import ENCODING, read_encoding
+from unitmargin.data import ENCODING, radius_units, read_encoding
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, require_frozen, save
 from unitmargin.guard.onnx_model import FORMAT, OnnxModel
-
-UNITS = "l2 distance in {}"
 
 LARGEST_FILE = 2**31 - 2**24
 """Bytes of an ONNX file: a protocol buffer has fewer than 2^31, and the nodes take some."""
@@ -33,7 +31,12 @@ class DisagreementError(RuntimeError):
     """ONNX Runtime's labels or radii are not those of ``certify``: no file is written."""
 
 
-def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32") -> None:
+def export_onnx(
+    frozen: FrozenNetwork,
+    path: str | Path,
+    inputs: str = "float32",
+    model_file: str | Path | None = None,
+) -> None:
     r"""Write a network as one ONNX file, which answers inputs with a label and a radius.
 
     Input ``x (batch, *in_shape)`` in the units of the network's domain, any batch, of the type
@@ -42,8 +45,8 @@ def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32"
     ``radius`` and ``margin`` (float64), ``runner_up`` (int64), ``logits (batch, classes)``.
     Metadata: ``format``, ``classes``, ``in_shape``, ``domain``, ``units``, ``profile``,
     ``encoding`` (what became of the columns of a table; inputs are the numbers that it gives),
-    ``model_sha256`` (of the file that :func:`unitmargin.save` writes of the network), and
-    ``unitmargin`` (the version).
+    ``model_sha256`` (of ``model_file``, from which the network was loaded; default: of the file
+    that :func:`unitmargin.save` writes of it), and ``unitmargin`` (the version).
 
     Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
     moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
@@ -56,6 +59,7 @@ def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32"
 
     Raises:
         TypeError: a model that is not frozen, or no path.
+        FileNotFoundError: no such model file.
         ImportError: onnx or onnxruntime is missing; they are the extra ``deploy``.
         ValueError: another type of inputs, weights of more than 2 GB, a layer without nodes, or a
             folder.
@@ -76,11 +80,13 @@ def export_onnx(frozen: FrozenNetwork, path: str | Path, inputs: str = "float32"
     require_frozen(frozen)
     file = require_path("path", path)
     require_choice("inputs", inputs, ("float32", "float64"))
+    origin = None if model_file is None else require_path("model_file", model_file)
     require_engines()
     from unitmargin.deployment.network import onnx_model
 
     _require_size(frozen)
-    model = onnx_model(frozen, _stated(frozen), inputs)
+    sha256 = _saved_sha256(frozen) if origin is None else file_sha256(origin)
+    model = onnx_model(frozen, _stated(frozen, sha256), inputs)
     with write_aside(file) as aside:
         aside.write_bytes(model.SerializeToString())
         _require_agreement(frozen, OnnxModel(aside))
@@ -105,21 +111,24 @@ def _require_size(frozen: FrozenNetwork) -> None:
         )
 
 
-def _stated(frozen: FrozenNetwork) -> dict[str, object]:
-    """The metadata of the file."""
+def _saved_sha256(frozen: FrozenNetwork) -> str:
     with tempfile.TemporaryDirectory() as folder:
         save(frozen, Path(folder) / "model.safetensors")
-        sha256 = file_sha256(Path(folder) / "model.safetensors")
+        return file_sha256(Path(folder) / "model.safetensors")
+
+
+def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
+    """The metadata of the file."""
     encoding = read_encoding(frozen.facts.get(ENCODING), frozen.in_shape)
     return {
         "format": FORMAT,
         "classes": list(frozen.classes),
         "in_shape": list(frozen.in_shape),
         "domain": frozen.domain,
-        "units": UNITS.format("the units of the inputs" if encoding is None else encoding.units),
+        "units": radius_units(None if encoding is None else encoding.units),
         "encoding": frozen.facts.get(ENCODING),
         "profile": "float64",
-        "model_sha256": sha256,
+        "model_sha256": model_sha256,
         "unitmargin": __version__,
     }
 

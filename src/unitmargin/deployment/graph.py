@@ -1,5 +1,6 @@
 """An ONNX graph under construction: nodes, stored numbers, and names for both."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ class Graph:
     def store(self, array: NDArray[Any]) -> str:
         """Numbers as they are, once each; their name."""
         solid = np.ascontiguousarray(array)
-        key = (str(solid.dtype), solid.shape, solid.tobytes())
+        key = (str(solid.dtype), solid.shape, hashlib.sha256(solid.tobytes()).digest())
         if key not in self.stored:
             self.stored[key] = f"stored_{len(self.stored)}"
             self.initializers.append(numpy_helper.from_array(solid, self.stored[key]))

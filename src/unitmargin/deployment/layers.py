@@ -168,19 +168,17 @@ def _average_pool(graph: Graph, layer: ScaledAveragePool, x: Value) -> str:
 def _l2_pool(graph: Graph, layer: L2Pool, x: Value) -> str:
     """(21): entries divided by the largest, unless that is 0."""
     windows = _windows(graph, x, layer.size, layer.size)
-    return scaled_norms(graph, windows)[0]
+    return scaled_norms(graph, windows)
 
 
-def scaled_norms(graph: Graph, rows: str) -> tuple[str, str]:
-    """Norms over the first axis, of entries divided by the largest one unless that is 0, and the
-    largest."""
+def scaled_norms(graph: Graph, rows: str) -> str:
+    """Norms over the first axis, of entries divided by the largest one unless that is 0."""
     first = graph.integers([0])
     largest = graph.add("ReduceMax", graph.add("Abs", rows), first, keepdims=1)
     zero = graph.add("Equal", largest, graph.number(0.0))
     ratios = graph.add("Div", rows, graph.add("Where", zero, graph.number(1.0), largest))
     squares = graph.add("ReduceSum", graph.add("Mul", ratios, ratios), first, keepdims=0)
-    largest = graph.add("Squeeze", largest, first)
-    return graph.add("Mul", largest, graph.add("Sqrt", squares)), largest
+    return graph.add("Mul", graph.add("Squeeze", largest, first), graph.add("Sqrt", squares))
 
 
 def _abs(graph: Graph, layer: Abs, x: Value) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unitmargin.deployment.graph import Graph
 from unitmargin.layers.fourier import CircularTransform
-from unitmargin.layers.separable import Butterfly, Separable, by_kind, separable
+from unitmargin.layers.separable import Butterfly, by_kind, separable
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Transform:
             rows = graph.add("Transpose", graph.reshape(maps, channels, pixels, -1), perm=[1, 0, 2])
             waves = self._product(self._table(), rows, pixels)
             return graph.reshape(waves, pixels, channels, -1)
-        parts = self._factors()
+        parts = separable(self.circular.map_size)
         cut = graph.reshape(maps, channels, height, width, -1)
         across = graph.add("Transpose", cut, perm=[2, 1, 0, 3])  # (w, h, c, batch)
         turned = self._product(graph.numbers(parts.columns), across, width)
@@ -45,7 +45,7 @@ class Transform:
             turned = graph.reshape(rows, pixels, channels, -1)
             maps = graph.add("Transpose", turned, perm=[1, 0, 2])
             return graph.reshape(maps, channels * pixels, -1)
-        parts = self._factors()
+        parts = separable(self.circular.map_size)
         products = self._joined(waves, parts.join.transposed())
         down = self._product(graph.numbers(parts.rows.mT), products, height)
         both = graph.reshape(down, height, width, channels, -1)
@@ -75,6 +75,3 @@ class Transform:
     def _table(self, transposed: bool = False) -> str:
         table = self.circular.matrix().cpu()[by_kind(self.circular.map_size)]
         return self.graph.numbers(table.mT if transposed else table)
-
-    def _factors(self) -> Separable:
-        return separable(self.circular.map_size)

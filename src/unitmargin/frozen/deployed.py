@@ -19,8 +19,9 @@ from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
 from unitmargin.frozen.proof import Proof, Proofs
-from unitmargin.layers.contract import FixedLayer, Layer, Network
+from unitmargin.layers.contract import FixedLayer, Layer
 from unitmargin.layers.faithful import require_faithful
+from unitmargin.layers.network import Network
 from unitmargin.layers.promises import HEAD_PROMISES, UPD, Promise
 
 

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.contract import FixedLayer, Layer, Network, require_fixed, require_hidden
+from unitmargin.layers.contract import FixedLayer, Layer, require_fixed, require_hidden
+from unitmargin.layers.network import Network
 from unitmargin.layers.promises import UPD, Promise
 
 

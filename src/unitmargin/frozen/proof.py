@@ -44,9 +44,15 @@ def input_norms(
     wide = x.detach().double()
     if normalise is None:
         return norm_bounds(wide.flatten(1))
-    norms = norm_bounds(normalise(wide).flatten(1))
+    factor, lost = normalising_error(input_scale)
+    return (norm_bounds(normalise(wide).flatten(1)) * factor + lost) * UP
+
+
+def normalising_error(input_scale: float) -> tuple[float, float]:
+    """What the norm of a computed normalised input is multiplied by, and what is added to it, to
+    bound that of the exact one: equation (7) in float64."""
     lost = PROFILES["float64"].underflow(1, ENTRIES).constant * (1.0 + input_scale)
-    return (norms * (1.0 + gamma(2)) + lost) * UP
+    return 1.0 + gamma(2), lost
 
 
 class Proofs:

@@ -26,14 +26,11 @@ from unitmargin.guard.answer import (
     too_small,
 )
 from unitmargin.guard.inputs import FLOATS, judged, require_array
+from unitmargin.guard.onnx_model import SMALLEST_NORMAL
 from unitmargin.guard.opening import open_model
 
 CHUNK = 2**20
 """Numbers that are evaluated at once, 340 images of CIFAR-10: memory does not follow the batch."""
-
-SMALLEST = 2.0**-1022
-"""Radii below it are rounded in absolute terms, not relative ones, so nothing is claimed."""
-
 
 NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
 """Outcomes whose radii are of no input in the network's units."""
@@ -226,9 +223,10 @@ class Guard:
 
 
 def _around(radius: float, moved: float) -> float:
-    """A radius around the given input, rounded down; 0 where nothing is claimed."""
+    """A radius around the given input, rounded down; 0 where nothing is claimed, as of numbers that
+    are rounded in absolute terms."""
     lowered = math.nextafter(radius - moved, -math.inf) if moved else radius
-    return lowered if lowered >= SMALLEST else 0.0
+    return lowered if lowered >= SMALLEST_NORMAL else 0.0
 
 
 def _domains(domain: tuple[float, float] | None) -> dict[type[Any], tuple[Any, Any]]:

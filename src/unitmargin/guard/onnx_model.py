@@ -23,7 +23,7 @@ LEVELS = {
 }  # fmt: skip
 """Optimisations of ONNX Runtime; the certificates of a file hold under each of them."""
 
-MAKES_CLAIMS = "write it with `unitmargin export RUN model.onnx`"
+STEP = "write it with `unitmargin export RUN model.onnx`"
 
 
 class Claims(NamedTuple):
@@ -66,20 +66,18 @@ class OnnxModel:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {level!r}; choose one")
         file = Path(path)
         if not file.is_file():
-            raise FileNotFoundError(f"{file} does not exist; {MAKES_CLAIMS}")
+            raise FileNotFoundError(f"{file} does not exist; {STEP}")
         self.session = _open(file, threads, level)
         stated = self.session.get_modelmeta().custom_metadata_map
         if stated.get("format") != FORMAT:
             raise ValueError(
-                f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; "
-                f"{MAKES_CLAIMS}"
+                f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; {STEP}"
             )
         try:
             self._read(stated)
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{file} must state what export states, got {type(error).__name__}: {error}; "
-                f"{MAKES_CLAIMS}"
+                f"{file} must state what export states, got {type(error).__name__}: {error}; {STEP}"
             ) from None
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
@@ -134,4 +132,4 @@ def _open(file: Path, threads: int | None, level: str) -> Any:
         return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{file} must be an ONNX file, but {reason}; {MAKES_CLAIMS}") from None
+        raise ValueError(f"{file} must be an ONNX file, but {reason}; {STEP}") from None

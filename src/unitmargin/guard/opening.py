@@ -28,9 +28,10 @@ def open_model(file: Path, profile: str | None, sealed: bool, threads: int | Non
     """The network of an exported file or of a model file; see :class:`Guard` for the options."""
     if not isinstance(sealed, bool):
         raise TypeError(f"sealed must be True or False, got {sealed!r}; leave it out for True")
-    if file.suffix == ".onnx":
+    kind = file.suffix.lower()
+    if kind == ".onnx":
         return _open_exported(file, profile, sealed, threads)
-    if file.suffix != ".safetensors":
+    if kind != ".safetensors":
         raise ValueError(
             f"path must end in .onnx or .safetensors, got {file.name!r}; name an exported network "
             "or a model file"

@@ -2,6 +2,6 @@
 
 __all__ = [
     "activations", "arithmetic", "average_pool", "bounds", "contract", "faithful", "fourier",
-    "half_plane", "kernels", "l2_pool", "margin", "mixing", "normalize", "promises",
+    "half_plane", "kernels", "l2_pool", "margin", "mixing", "network", "normalize", "promises",
     "rearrangement", "reflection", "separable", "singular_values", "slices",
 ]  # fmt: skip

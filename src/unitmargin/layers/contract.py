@@ -1,4 +1,4 @@
-"""What every layer owes: abstract types of fixed layers, of trainable layers, and of networks.
+"""What every layer owes: abstract types of fixed layers and of trainable layers.
 
 Whoever reads a network (audit, bounds, optimisers, precision, files) asks its layers and knows no
 kind by name.
@@ -6,17 +6,15 @@ kind by name.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.foundation.numbers import require_floating
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
-from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
+from unitmargin.layers.promises import GNP, LIPSCHITZ, Promise
 
 
 class Gains(NamedTuple):
@@ -248,56 +246,3 @@ class TrainableLayer(Layer):
     def manifold_parameters(self) -> ManifoldParameters:
         """Parameters to be moved on the manifold; all others are free."""
         return ManifoldParameters()
-
-
-class Network(nn.Module, ABC):
-    """A classifier read layer by layer: input normalisation, hidden layers, head."""
-
-    in_shape: tuple[int, ...]
-
-    @abstractmethod
-    def named_layers(self) -> list[tuple[str, Layer]]:
-        """All layers from the input to the features, each with its name in the state dictionary."""
-
-    @property
-    @abstractmethod
-    def head_promise(self) -> Promise:
-        """What the head promises of its rows."""
-
-    @abstractmethod
-    def head_weight(self) -> Float[Tensor, "classes features"]:
-        """The output layer's weight as it is evaluated."""
-
-    @abstractmethod
-    def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
-        """The input behind its normalisation."""
-
-    @abstractmethod
-    def logits(self, normalised: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        """The logits of a normalised input."""
-
-    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
-        return self.logits(self.normalised(x))
-
-    def require_input(self, x: Tensor) -> None:
-        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
-        network is."""
-        require_floating("x", x, "convert it and scale it to the units the network was trained in")
-        if tuple(x.shape[1:]) != self.in_shape:
-            single = tuple(x.shape) == self.in_shape
-            raise ValueError(
-                f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
-                f"{tuple(x.shape)}; {'add the batch axis: x[None]' if single else 'resize it'}"
-            )
-        device = next(chain(self.parameters(), self.buffers())).device
-        if x.device != device:
-            raise ValueError(
-                f"x must be on {device}, where the network is, got {x.device}; move one of them"
-            )
-
-    @property
-    def signed_distance(self) -> bool:
-        """Whether the network promises to be a signed distance classifier behind its normalisation:
-        every layer GNP and a UPD head. With any other layer, certificates are lower bounds."""
-        promises = [layer.promise for _, layer in self.named_layers()]
-        return all(p in (GNP, SCALING) for p in promises) and self.head_promise == UPD

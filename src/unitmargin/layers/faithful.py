@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from torch import nn
 from torch.nn.utils import parametrize
 
-from unitmargin.layers.contract import FixedLayer, Layer, Network, walk
+from unitmargin.layers.contract import FixedLayer, Layer, walk
+from unitmargin.layers.network import Network
 
 
 def require_faithful(network: Network) -> None:

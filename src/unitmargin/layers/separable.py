@@ -10,6 +10,7 @@ are in pairs the waves of the map. Q is orthogonal, with at most two entries in 
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -61,8 +62,9 @@ class Separable(NamedTuple):
     join: Butterfly
 
 
+@lru_cache
 def separable(map_size: Size) -> Separable:
-    """The factors of the transform of ``CircularTransform``, in float64 on the CPU."""
+    """The factors of the transform of ``CircularTransform``, in float64 on the CPU, made once."""
     chosen = frequencies(*map_size)
     kept = [*chosen.real, *chosen.pairs]
     cosines = [_cosine(point, map_size) for point in kept]

@@ -12,8 +12,9 @@ from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.heads import HEADS, Head
 from unitmargin.layers.activations import build_activation
-from unitmargin.layers.contract import Layer, Network, TrainableLayer, walk
+from unitmargin.layers.contract import Layer, TrainableLayer, walk
 from unitmargin.layers.half_plane import Size
+from unitmargin.layers.network import Network
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import Promise
 from unitmargin.layers.rearrangement import Flatten

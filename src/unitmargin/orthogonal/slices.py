@@ -20,7 +20,6 @@ class OrthogonalSlices(TrainableLayer):
     ) -> None:
         super().__init__()
         self.arrangement = arrangement
-        self.channels = arrangement.channels(start.shape[0], start.shape[2])
         self.raw = nn.Parameter(start.to(torch.get_default_dtype()).contiguous())
         self.bias = nn.Parameter(torch.zeros(start.shape[:2]), requires_grad=bias)
 

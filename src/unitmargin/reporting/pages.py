@@ -10,7 +10,7 @@ from unitmargin.reporting.markdown import plain_text
 
 PHRASES = (
     wording.calls, wording.count, wording.epochs, wording.epsilon_name, wording.fixed,
-    wording.percent, wording.seconds, wording.share_or_dash, wording.singular_value, wording.spread,
+    wording.percent, wording.seconds, wording.singular_value, wording.spread,
     gallery.amplification, gallery.difference_source, gallery.image_source,
 )  # fmt: skip
 """Numbers to words and tensors to pictures, as functions of the templates."""
@@ -25,7 +25,6 @@ def render(template: str, content: Mapping[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     environment.globals.update({phrase.__name__: phrase for phrase in PHRASES})
-    environment.filters["cell"] = wording.markdown_cell
     environment.filters["plain"] = plain_text
     environment.filters["raised"] = wording.raise_powers
     return environment.get_template(template).render(content)

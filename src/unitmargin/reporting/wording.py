@@ -94,15 +94,6 @@ def percent(share: float | None) -> str:
     return NO_NUMBER if share is None else f"{share:.2%}"
 
 
-def share_or_dash(share: float | None) -> str:
-    """A percentage, or a dash where there is nobody to have a share of.
-
-    >>> share_or_dash(0.5), share_or_dash(None)
-    ('50.00%', '–')
-    """
-    return "–" if share is None else percent(share)
-
-
 def fixed(value: float | None) -> str:
     """A radius or distance with three decimals; a power of ten where they would not show it.
 
@@ -194,15 +185,6 @@ def bound(value: float) -> str:
         return scientific(value)
     power = math.floor(math.log10(value)) - 1
     return scientific(math.ceil(value / 10.0**power * (1.0 + 1e-12)) * 10.0**power)
-
-
-def markdown_cell(text: str) -> str:
-    """A name from the data as one cell of a Markdown table.
-
-    >>> print(markdown_cell("cat|dog"))
-    cat\\|dog
-    """
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def raise_powers(text: str) -> Markup:

@@ -13,6 +13,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, WrapV
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
+from unitmargin.data import radius_units
 from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
@@ -46,16 +47,13 @@ NAMED = ("label", "predicted", "runner_up")
 TENSORS = (*NAMED, "margin", "radius")
 
 
-UNITS = "the units of the inputs"
-
-
 class Facts(Options):
     """What the certificates are of: certificates.json."""
 
     format: Literal["unitmargin-certificates-2"] = "unitmargin-certificates-2"
     profile: Annotated[str, among("profile", PROFILES)]
     samples: PositiveInt
-    units: str = f"l2 distance in {UNITS}"
+    units: str = radius_units()
     classes: list[str]
     model_sha256: str
     inputs_sha256: str | None
@@ -115,17 +113,6 @@ def hash_inputs(digest: "hashlib._Hash", inputs: Float32[np.ndarray, "batch *sha
 def write_certificates(
     table: Path,
     certificates: Certificates,
-    model: Path,
-    inputs: Path,
-    certified: Float32[Tensor, "batch *shape"] | None = None,
-) -> None:
-    """Write the certificates of a model file; see :func:`write_claims`."""
-    write_claims(table, certificates, class_names(model), file_sha256(model), inputs, certified)
-
-
-def write_claims(
-    table: Path,
-    certificates: Certificates,
     classes: Sequence[str],
     model_sha256: str,
     inputs: Path,
@@ -136,8 +123,8 @@ def write_claims(
 
     ``certified`` are the tensors exactly as they entered the network; without them an inputs' file
     is removed, since it may belong to other certificates. ``units`` are those of radii, by default
-    of the inputs. What the certificates are of is written
-    last and removed first: without it no certificates are read.
+    of the inputs. What the certificates are of is written last and removed first: without it no
+    certificates are read.
 
     Raises:
         ValueError: a class that the model does not have, or a file that is no model.
@@ -159,7 +146,7 @@ def write_claims(
     stated = Facts(
         profile=certificates.profile,
         samples=len(certificates),
-        units=f"l2 distance in {units or UNITS}",
+        units=radius_units(units),
         classes=list(classes),
         model_sha256=model_sha256,
         inputs_sha256=None if certified is None else file_sha256(inputs),

@@ -72,7 +72,7 @@ def _image_options(frozen: FrozenNetwork) -> ImageOptions:
 
 def is_run(place: Path) -> bool:
     """Whether a path names a run folder, not a model file or an exported one."""
-    return place.is_dir() or place.suffix not in (MODEL, EXPORTED)
+    return place.is_dir() or place.suffix.lower() not in (MODEL, EXPORTED)
 
 
 def open_certifier(place: Path, profile: str | None = None, device: str = "cpu") -> Model:
@@ -89,7 +89,7 @@ def open_certifier(place: Path, profile: str | None = None, device: str = "cpu")
         folder = RunFolder(place)
         frozen, file = folder.frozen(), folder.model_file
         return FrozenCertifier(frozen, profile, device, file_sha256(file))
-    if place.suffix == EXPORTED:
+    if place.suffix.lower() == EXPORTED:
         return _exported(place, profile, device)
     return FrozenCertifier(load(place), profile, device, file_sha256(place))
 

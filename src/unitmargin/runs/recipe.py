@@ -10,7 +10,7 @@ import pydantic
 import tomli_w
 from pydantic import AfterValidator, Field, PositiveInt, field_validator, model_validator
 
-from unitmargin.data import DATASETS, TEST_SHARE, ImageOptions, TableOptions
+from unitmargin.data import DATASETS, ImageOptions, SplitOptions, TableOptions
 from unitmargin.foundation.options import Options, among
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.heads import HEADS
@@ -87,7 +87,7 @@ class DataOptions(ImageOptions, TableOptions):
         kind = NAMED_BY.get(Path(str(given.get("path"))).suffix)
         resolved: dict[str, Any] = {"name": kind} | given if kind else dict(given)
         splits = resolved.get("name") == TABLE and resolved.get("path") and not resolved.get("test")
-        for key, value in (("test_share", TEST_SHARE), ("split_seed", 0)):
+        for key, value in zip(SplitOptions.model_fields, SplitOptions().choice(), strict=True):
             if splits and resolved.get(key) is None:
                 resolved[key] = value
         return resolved

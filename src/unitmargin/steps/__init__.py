@@ -1,4 +1,5 @@
-"""Family: the verbs of the walk, in order: train, freeze, certify, verify, report.
+"""Family: the verbs, one file each, in order from init, train and freeze to report and export.
 
-Each reads what came before from the run folder, writes its own files, and can be run again.
+Those of the walk read what came before from the run folder, write their own files, and can be run
+again. Above them stand run and reproduce, which compose them, and calls, which are for Python.
 """

@@ -16,7 +16,7 @@ from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard import Model
-from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_claims
+from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_certificates
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
     FrozenCertifier,
@@ -27,7 +27,6 @@ from unitmargin.runs.certifier import (
     table_units,
 )
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.lock import hold
 from unitmargin.runs.recipe import TABLE
 
 
@@ -77,9 +76,9 @@ def certify_run(
             f"profile must be {frozen.profile}, the run's own, where verify and report read the "
             f"certificates, got {certifier.profile}; name another folder by --out"
         )
+    place = folder.path if out is None else _require_out(out)
     samples = folder.test_samples(frozen, data)
     certificates, certified = _certify(certifier, samples, batch_size, inputs)
-    place = folder.path if out is None else _require_out(out)
     _write(certifier, certificates, certified, place)
     words = f"{_shares(certificates)}{_in_units(certifier)}"
     return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
@@ -210,8 +209,8 @@ def _write(
     folder = RunFolder(place)
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
-    with hold(place):
-        write_claims(*files, certified=certified, units=table_units(certifier))
+    with folder.hold():
+        write_certificates(*files, certified=certified, units=table_units(certifier))
 
 
 def _shares(certificates: Certificates) -> str:

@@ -14,10 +14,9 @@ from unitmargin.foundation.files import (
 )
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.reporting.card import Subject, is_sealed, read_subject, write_card
+from unitmargin.runs.certifier import EXPORTED, is_run
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import write_recipe
-
-ONNX = ".onnx"
 
 MODEL, GRAPH, CARD, RECIPE = "model.safetensors", "model.onnx", "README.md", "recipe.toml"
 
@@ -41,16 +40,19 @@ def export(source: Path, out: Path) -> str:
             was read.
         RunError: a run that is not frozen, or files of it that are damaged or of another model.
     """
-    if out.suffix.lower() == ONNX:
+    if out.suffix.lower() == EXPORTED:
         return _export_file(source, require_path("out", out))
     _require_place(out)
     return _export_folder(source, out)
 
 
 def _export_file(source: Path, out: Path) -> str:
-    frozen = load(source) if _is_model(source) else RunFolder(source).frozen()
+    if _is_model(source):
+        model, frozen = source, load(source)
+    else:
+        model, frozen = RunFolder(source).model_file, RunFolder(source).frozen()
     with write_aside(out) as aside:
-        _write_onnx(frozen, aside)
+        _write_onnx(frozen, aside, model)
     return f"export: {out.name}, SHA-256 {file_sha256(out)} -> {out}"
 
 
@@ -63,7 +65,7 @@ def _export_folder(source: Path, out: Path) -> str:
     with write_folder_aside(out) as aside:
         for file, origin in files.items():
             _copy(origin, aside / file, before[file])
-        _write_onnx(subject.frozen, aside / GRAPH)
+        _write_onnx(subject.frozen, aside / GRAPH, aside / MODEL)
         if recipe is not None:
             write_text(aside / RECIPE, write_recipe(recipe.placeless()))
         hashes = {file.name: file_sha256(file) for file in sorted(aside.iterdir())}
@@ -76,7 +78,7 @@ def _export_folder(source: Path, out: Path) -> str:
 
 
 def _is_model(source: Path) -> bool:
-    return source.is_file()
+    return source.is_file() or not is_run(source)
 
 
 def _read(source: Path) -> Subject:
@@ -111,10 +113,10 @@ def _copy(origin: Path, target: Path, sha256: str) -> None:
         )
 
 
-def _write_onnx(frozen: FrozenNetwork, path: Path) -> None:
+def _write_onnx(frozen: FrozenNetwork, path: Path, model: Path) -> None:
     from unitmargin.deployment.export import export_onnx
 
-    export_onnx(frozen, path)
+    export_onnx(frozen, path, model_file=model)
 
 
 def _require_place(out: Path) -> None:

@@ -51,8 +51,8 @@ class Line(NamedTuple):
 def init_recipe(path: Path, label: str | None = None) -> str:
     """A recipe for a table, arrays, or a folder or archive of images, as commented TOML.
 
-    What it says of the data is measured: they are read once. Columns of a table that are constant,
-    have too many categories or number the rows are left out, and the recipe says so.
+    What it says of the data is measured. Columns of a table that are constant, have too many
+    categories or number the rows are left out, and the recipe says so.
 
     Raises:
         DataError: data that no recipe can read.
@@ -86,10 +86,7 @@ def init_recipe(path: Path, label: str | None = None) -> str:
 
 
 def _table_options(path: Path, label: str | None) -> TableOptions:
-    options = TableOptions(label=label, scale="features")
-    found = usable(path, options)
-    header = load_dataset(TABLE, path, table=found).encoding
-    names = [] if header is None else [column.name for column in header.columns]
+    found, names = usable(path, TableOptions(label=label, scale="features"))
     numbering = [name for name in names if name.lower() in IDENTIFIERS]
     if len(numbering) == len(names):
         return found
@@ -105,7 +102,7 @@ def _about(path: Path, dataset: Dataset) -> list[str]:
     what = (
         f"images of {shape} (channels, height, width)"
         if is_image(dataset.in_shape)
-        else (f"inputs of {shape} numbers")
+        else f"inputs of {shape} numbers"
     )
     lines = [
         f"# {one_line(path.name)}: {len(dataset.train)} {what} to train, {len(dataset.test)} to "
@@ -119,18 +116,20 @@ def _about(path: Path, dataset: Dataset) -> list[str]:
 
 
 def _data(path: Path, kind: str, dataset: Dataset, options: TableOptions | None) -> list[Line]:
-    lines = [Line("name", kind), Line("path", str(path))]
     encoding = dataset.encoding
     if options is None or encoding is None:
         pixels = dataset.train.domain == (0.0, 1.0) and is_image(dataset.in_shape)
         units = "pixels in [0, 1]" if pixels else "the units of the numbers in the file"
-        return [*lines[:-1], lines[-1]._replace(about=f"radii are in {units}")]
+        return [Line("name", kind), Line("path", str(path), f"radii are in {units}")]
+    share, seed = options.choice()
     words = [f"{column.name} ({column.width})" for column in encoding.columns if column.categories]
     about = f"; a change of category has the length 1: {', '.join(words)}" if words else ""
-    lines += [
+    lines = [
+        Line("name", kind),
+        Line("path", str(path)),
         Line("label", encoding.label, "the column of the classes"),
-        Line("test_share", 0.2, 'of each class is kept for the test; or test = "OTHER.csv"'),
-        Line("split_seed", 0, "of that split, which depends on it and on the rows alone"),
+        Line("test_share", share, 'of each class is kept for the test; or test = "OTHER.csv"'),
+        Line("split_seed", seed, "of that split, which depends on it and on the rows alone"),
         Line("scale", "features", f"radii are in standard deviations of the training rows{about}"),
     ]
     left_out = "columns that are constant, number the rows or have too many categories"

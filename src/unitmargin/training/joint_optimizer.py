@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from unitmargin.training.manifold_descent import evaluated
+
 
 class JointOptimizer(torch.optim.Optimizer):
     """Optimisers that step together, in order, and share their groups and state as one.
@@ -34,15 +36,11 @@ class JointOptimizer(torch.optim.Optimizer):
         for optimizer in optimizers:
             self.state.update(optimizer.state)
         self.optimizers = tuple(optimizers)
-        self.lengths = tuple(len(optimizer.param_groups) for optimizer in optimizers)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step of each optimiser; the value of the closure, which is called once before."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = evaluated(closure)
         for optimizer, shared in self._shares():
             # Loops replace groups and state, when they load or move them.
             vars(optimizer).update(shared)
@@ -60,14 +58,13 @@ class JointOptimizer(torch.optim.Optimizer):
     def _shares(self) -> list[tuple[torch.optim.Optimizer, dict[str, Any]]]:
         """Each optimiser with its groups and the state of all."""
         groups, shares = iter(self.param_groups), []
-        for optimizer, length in zip(self.optimizers, self.lengths, strict=True):
-            own = [next(groups) for _ in range(length)]
+        for optimizer in self.optimizers:
+            own = [next(groups) for _ in optimizer.param_groups]
             shares.append((optimizer, {"state": self.state, "param_groups": own}))
         return shares
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"optimizers": self.optimizers, "lengths": self.lengths}
-        return super().__getstate__() | own
+        return super().__getstate__() | {"optimizers": self.optimizers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -92,7 +92,9 @@ def loaded(loader: DataLoader[Any], model: Classifier) -> Iterator[tuple[Tensor,
 
 
 def loaded_domain(loader: DataLoader[Any], model: Classifier) -> tuple[float, float]:
-    """The domain of what a loader yields; see :attr:`Samples.domain`. Cost: one pass."""
+    """The domain of what a loader yields; raises if that is nothing. Cost: one pass."""
     ends = [torch.stack(inputs.aminmax()) for inputs, _ in loaded(loader, model) if len(inputs)]
+    if not ends:
+        raise ValueError("train_data must yield a sample at least, got none; add samples")
     low, high = torch.stack(ends).aminmax()
     return Samples(torch.stack((low, high))[:, None], torch.zeros(2, dtype=torch.int64)).domain

@@ -1,7 +1,7 @@
 """What an epoch came to, told to the programs that draw curves."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,14 +98,9 @@ def open_log(
         ...     log(EpochRecord(1, 0.5, None, None, None, 0.01, 2.0))
     """
     if name is None:
-        return _silent()
+        return nullcontext(lambda record: None)
     require_log(name)
     return LOGS[name](folder, options)
-
-
-@contextmanager
-def _silent() -> Iterator[Log]:
-    yield lambda record: None
 
 
 def _values(record: EpochRecord) -> dict[str, float]:

@@ -32,6 +32,14 @@ NO_GRADIENT = 1e-30
 """Added to the norm of a gradient before it divides: a gradient of zeros leaves a weight alone."""
 
 
+def evaluated(closure: Callable[[], Any] | None) -> Any:
+    """The value of the closure of a step, with gradients; None without one."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
+
+
 class ManifoldDescent(torch.optim.Optimizer):
     r"""Spectral descent on stacks of matrices with orthonormal rows, real or complex.
 
@@ -75,10 +83,7 @@ class ManifoldDescent(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step; the value of the closure, which is called once before."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = evaluated(closure)
         due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
         for when, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
             if parameter.grad is None:

@@ -22,7 +22,7 @@ from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.identity import identify
-from unitmargin.training.loader import LoaderTrainer, loaded_domain, require_loader
+from unitmargin.training.loader import LoaderTrainer, loaded_domain
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
@@ -159,9 +159,9 @@ def _loader_trainer(
     quiet: bool,
     place: torch.device,
 ) -> Trainer:
-    require_loader(loader, options, processes)
+    trainer = LoaderTrainer(model.to(place), loader, options, processes, quiet, place)
     _set_domain(model, loaded_domain(loader, model))
-    return LoaderTrainer(model.to(place), loader, options, processes, quiet, place)
+    return trainer
 
 
 @torch.no_grad()
