@@ -8,7 +8,8 @@ import pytest
 from data.tiny import png, tar_bytes, write_folder
 
 from unitmargin.data.files import DataError
-from unitmargin.data.stream import holds_splits, read_inputs
+from unitmargin.data.split import Split
+from unitmargin.data.stream import holds_images, holds_splits, read_inputs
 
 CLASSES = ("cat", "dog")
 
@@ -118,3 +119,16 @@ def test_new_inputs_have_no_splits(tmp_path: Path) -> None:
     others = (tmp_path / "empty", tmp_path / "none", arrays, single, table)
     for path in (trains, flat, archive, *others):
         assert not holds_splits(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["new.png", "new.JPG", "new.csv", "new.parquet", "new.npz", "none"]
+)
+def test_a_single_file_of_inputs_is_asked_for_no_images(tmp_path: Path, name: str) -> None:
+    if name == "new.npz":
+        np.savez(tmp_path / name, x=np.zeros((1, 2)))
+    elif name != "none":
+        (tmp_path / name).write_bytes(png(3, (5, 4)))
+    nothing = Split(classes=["cat"], train=[], test=[])
+    assert not holds_splits(tmp_path / name)
+    assert not holds_images(tmp_path / name, nothing)
