@@ -216,6 +216,14 @@ def test_a_wrong_argument_is_named(case: str) -> None:
         minimal_perturbation(**arguments)
 
 
+@pytest.mark.parametrize("options", [{"loss": "hinge"}, {"loss": 3}, {"steps": 0}, {"radius": 1}])
+def test_a_wrong_option_is_named_where_no_sample_needs_a_search(options: dict[str, Any]) -> None:
+    model = affine(torch.randn(3, 4), torch.tensor([9.0, 0.0, 0.0]))
+    misclassified = torch.ones_like(Y)
+    with pytest.raises(ValueError, match=next(iter(options))):
+        minimal_perturbation(model, X, misclassified, "ddn", **options)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("shape", [(4,), (1, 2, 2)])
 def test_a_batch_of_nothing_has_a_result_of_nothing(solver: str, shape: tuple[int, ...]) -> None:

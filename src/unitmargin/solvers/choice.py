@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from unitmargin.foundation.choice import choose
 from unitmargin.solvers import SOLVERS
@@ -13,9 +13,11 @@ KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     int: ("a whole number", int),
     float: ("a number", float),
     float | None: ("a number", float),
-    str: ("a word", str),
 }
 """What an option's type asks for, and how it is read."""
+
+WORD = ("a word", str)
+"""What an option asks for that is one of several names."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def read_choice(word: str) -> Choice:
                 f"options of {name} must be OPTION=VALUE, separated by commas, each once, with "
                 f"OPTION among {', '.join(own) or 'none'}, got {part!r}; correct {word!r}"
             )
-        kind, read = KINDS[own[option].annotation]
+        annotation = own[option].annotation
+        kind, read = WORD if get_origin(annotation) is Literal else KINDS[annotation]
         try:
             given[option] = read(value)
         except ValueError:

@@ -1,9 +1,10 @@
 """Decoupled direction and norm: the step sets the direction, success or failure the radius."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from unitmargin.foundation.choice import choose
 from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, unit
 from unitmargin.solvers.problem import Problem, select
 from unitmargin.solvers.rays import rank_classes
@@ -18,7 +19,7 @@ FIRST_STEPS = {"cross_entropy": 1.0, "margin": 0.2}
 def ddn(
     problem: Problem,
     *,
-    loss: str = "cross_entropy",
+    loss: Literal["cross_entropy", "margin"] = "cross_entropy",
     steps: int = 100,
     temperature: float = 1.0,
     decay: float = 0.05,
@@ -51,7 +52,7 @@ def ddn(
     Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
 
     Raises:
-        ValueError: another loss, or a temperature with the margin.
+        ValueError: a temperature with the margin.
 
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
@@ -60,7 +61,7 @@ def ddn(
         >>> abs(float(found.distance) - 2**0.5) < 1e-6
         True
     """
-    published = choose("loss", loss, FIRST_STEPS)
+    published = FIRST_STEPS[loss]
     if loss == "margin" and temperature != 1.0:
         raise ValueError(
             f"temperature must be 1 with loss='margin', got {temperature}; the margin's direction "

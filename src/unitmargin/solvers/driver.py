@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.choice import require_choice, require_kind
 from unitmargin.foundation.numbers import (
     Numbers,
     as_labels,
@@ -98,7 +98,7 @@ def _solve(
 
 
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise for an unknown option, a count below 1, a number that is negative or not finite."""
+    """Raise for an unknown option or choice, a count below 1, a number negative or not finite."""
     known = dict(list(inspect.signature(solver).parameters.items())[1:])
     step = "leave it out for the default"
     for name, value in options.items():
@@ -112,6 +112,8 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
             require_whole(name, value, 1, step)
         elif kind is float or (kind == float | None and value is not None):
             require_amount(name, value, step)
+        elif get_origin(kind) is Literal:
+            require_choice(name, value, get_args(kind))
 
 
 def require_arguments(
