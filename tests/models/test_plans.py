@@ -73,6 +73,8 @@ def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
     ("in_shape", "expected"),
     [
         ((3, 32, 32), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 16"] * 4]),
+        ((3, 64, 64), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 4"] * 4]),
+        ((3, 128, 128), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 1"] * 4]),
         ((1, 8, 8), ["fold 2", *["window 1", "group 4"] * 4]),
         ((3, 7, 5), ["window 1", "group 3"] * 4),
         ((1, 1, 1), ["window 1", "group 1"] * 4),
@@ -86,7 +88,7 @@ def test_the_default_folds_to_a_small_map(
 
 def test_groups_of_the_default_stay_small_on_large_images() -> None:
     plan = default_plan((3, 224, 224))
-    assert plan.count("fold 2") == 3
+    assert plan.count("fold 2") == 2
     last = arrangements(plan, (3, 224, 224))[-1]
     assert isinstance(last, Groups)
     assert last.pixels * last.size <= 256

@@ -10,9 +10,17 @@ from unitmargin.certificates.inputs import require_inputs
 from unitmargin.foundation.numbers import Numbers
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.margin import margins
+from unitmargin.solvers.bracket import Bracket
 
-RAY_STEPS = 60
-"""Halvings of the ray search: they locate the crossing to one float64 ulp of a unit interval."""
+RAY_TRIALS = 60
+"""Trials of the crossing, at most: as many halvings find it to one float64 ulp. Usually 8."""
+
+RAY_WIDTH = 1e-14
+"""Width of the bracket of the crossing, in units of the move to the boundary."""
+
+RAY_AIM = 1e-15
+"""Distance from a margin of zero at which a trial aims, in units of 1 plus the first margin: a few
+roundings of float64."""
 
 RAY_GROWTH = 1.1
 """Factor between the trial points of the outward search."""
@@ -57,7 +65,8 @@ def closest_adversarial(
         ValueError: integer input, another shape or device than the network's, or entries outside
             of its domain.
 
-    Cost: one forward and backward pass, then up to 72 forward passes in float64 for the ray.
+    Cost: one forward and backward pass, then forward passes in float64 for the ray: 11 in the
+    median of a trained UGNN's inputs, up to 73.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
     """
     given = require_inputs(frozen, x, domain)
@@ -69,7 +78,7 @@ def closest_adversarial(
     logits, label, move = move_to_boundary(wide, start)
     with torch.no_grad():
         remaining = margins(wide(start + move), label)
-        reach, flipped = _first_flip(wide, start, move, label)
+        reach, flipped = _first_flip(wide, start, move, label, margins(logits, label))
     flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
     flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), start) * move
     distance = (flipped_point - start).flatten(1).norm(dim=1)
@@ -83,24 +92,27 @@ def closest_adversarial(
 
 
 def _first_flip(
-    network: FixedNetwork, start: Tensor, move: Tensor, label: Tensor
-) -> tuple[Tensor, Tensor]:
+    network: FixedNetwork, start: Tensor, move: Tensor, label: Tensor, margin: Tensor
+) -> tuple[Tensor, Mask]:
     """Smallest found factor t with another label at ``start + t * move``, and whether one exists.
 
-    The outward search tries factors growing by ``RAY_GROWTH``; bisection then narrows the bracket.
+    The outward search tries factors growing by ``RAY_GROWTH``; the bracket is narrowed then.
     """
-    low = torch.zeros_like(label, dtype=torch.float64)
-    high = torch.full_like(low, torch.inf)
+
+    def trial(factor: Tensor, rows: Tensor) -> tuple[Tensor, Mask]:
+        logits = network(start[rows] + spread_over(factor, start) * move[rows])
+        return margins(logits, label[rows]), logits.argmax(1) != label[rows]
+
+    low, high = torch.zeros_like(margin), torch.full_like(margin, torch.inf)
+    before, behind = margin.clone(), torch.zeros_like(margin)
     factor = 0.9
-    while factor < RAY_REACH:
-        changed = network(start + factor * move).argmax(1) != label
-        high = torch.where(changed & torch.isinf(high), factor, high)
-        low = torch.where(torch.isinf(high), factor, low)
+    while factor < RAY_REACH and bool(torch.isinf(high).any()):
+        rows = torch.isinf(high).nonzero().squeeze(1)
+        height, crossed = trial(torch.full_like(margin[rows], factor), rows)
+        high[rows[crossed]], behind[rows[crossed]] = factor, height[crossed]
+        low[rows[~crossed]], before[rows[~crossed]] = factor, height[~crossed]
         factor *= RAY_GROWTH
     flipped = torch.isfinite(high)
-    for _ in range(RAY_STEPS):
-        middle = 0.5 * (low + torch.where(flipped, high, low))
-        changed = network(start + spread_over(middle, start) * move).argmax(1) != label
-        high = torch.where(changed & flipped, middle, high)
-        low = torch.where(changed | ~flipped, low, middle)
-    return high, flipped
+    bracket = Bracket(low, torch.where(flipped, high, low), before, behind, RAY_AIM * (1 + margin))
+    bracket.narrow(trial, RAY_TRIALS, RAY_WIDTH)
+    return bracket.high, flipped

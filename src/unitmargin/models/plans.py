@@ -128,6 +128,9 @@ def _sliced(arrangement: Arrangement, channels: int, absolute: float, reflected:
 def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
     """Folds down to a small map with windows between them, then pairs of pixels and groups.
 
+    Maps are folded while their pixels keep to ``WIDEST`` channels, or have more than ``WIDEST``
+    pixels: an entry then costs as much in a large image as in a small one, up to 128 x 128.
+
     Example:
         >>> default_plan((3, 32, 32))[:6]
         ['fold 4', 'window 2', 'window 2', 'window 2', 'window 2', 'fold 2']
@@ -142,10 +145,17 @@ def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
 
     if height % 8 == 0 and width % 8 == 0 and min(height, width) > 2 * SMALL:
         fold(4)
-    while height % 2 == 0 and width % 2 == 0 and max(height, width) > SMALL:
+    while _is_folded(channels, height, width):
         if plan:
             plan += ["window 2"] * WINDOWS
         fold(2)
     fitting = max(1, WIDEST // (height * width))
     group = max(size for size in range(1, fitting + 1) if channels % size == 0)
     return [*plan, *(["window 1", f"group {group}"] * PAIRS)]
+
+
+def _is_folded(channels: int, height: int, width: int) -> bool:
+    """Whether a plan folds such a map once more."""
+    even = height % 2 == width % 2 == 0
+    large, narrow = height * width > WIDEST, 4 * channels <= WIDEST
+    return even and max(height, width) > SMALL and (large or narrow)

@@ -24,7 +24,10 @@ from unitmargin.solvers.outer_boundary import closest_boundary, fast_outer_bound
 from unitmargin.solvers.result import MapResult, Status, best_of
 from unitmargin.solvers.sphere_tracing import sphere_tracing
 
-__all__ = ["SOLVERS", "MapResult", "Solver", "Status", "best_of", "choice", "minimal_perturbation"]
+__all__ = [
+    "SOLVERS", "MapResult", "Solver", "Status", "best_of", "bracket", "choice",
+    "minimal_perturbation",
+]  # fmt: skip
 
 SOLVERS: dict[str, Solver] = {
     "sphere_tracing": sphere_tracing,

@@ -2,7 +2,8 @@
 
 import torch
 
-from unitmargin.solvers.geometry import column
+from unitmargin.solvers.bracket import Bracket
+from unitmargin.solvers.geometry import Mask, Rows, Values, column
 from unitmargin.solvers.problem import Problem
 
 PUSHES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -12,13 +13,9 @@ about 1e-7 of the logits' scale."""
 BRACKET_TOLERANCE = 1e-9
 """Relative width at which a refinement stops: well below the tolerance promised by any solver."""
 
-AIM, LARGEST_AIM = 0.1, 0.5
-"""Distance from the threshold at which a secant aims, in units of the smaller height of its two
-ends, and at most in units of the tolerance of the margin: a trial on either side in turn closes the
-bracket from both ends."""
-
-HALVE_EVERY = 3
-"""One refinement in so many halves the bracket, so that a bent margin cannot stall the others."""
+LARGEST_AIM = 0.5
+"""Distance from the threshold at which a secant aims at most, in units of the tolerance of the
+margin."""
 
 
 def land(problem: Problem, refinements: int) -> None:
@@ -41,30 +38,21 @@ def land(problem: Problem, refinements: int) -> None:
 
 
 def refine(problem: Problem, refinements: int) -> None:
-    """Move the best points back to the boundary on their segments from x, in float64.
-
-    A bracket of two points, before and behind the threshold ``margin = -tau``, is narrowed by
-    secants through their heights (margin + tau). A row leaves when its bracket is narrow.
-    """
+    """Move the best points back to the threshold ``margin = -tau`` on their segments from x."""
     rows = torch.isfinite(problem.best_distance).nonzero().squeeze(1)
     moves = problem.best_point[rows] - problem.start[rows]
     tolerance = problem.tolerance[rows]
-    low, high = torch.zeros_like(tolerance), torch.ones_like(tolerance)
-    before = problem.margins[rows].min(1).values + tolerance
-    behind = problem.best_margin[rows] + tolerance
-    for step in range(refinements):
-        chosen = (high - low > BRACKET_TOLERANCE).nonzero().squeeze(1)
-        if len(chosen) == 0:
-            return
-        trial = 0.5 * (low + high)
-        if step % HALVE_EVERY != HALVE_EVERY - 1:
-            aim = torch.minimum(AIM * torch.minimum(before, -behind), LARGEST_AIM * tolerance)
-            height = before - (aim if step % 2 else -aim)
-            trial = low + (height / (before - behind)).clamp(0.0, 1.0) * (high - low)
-        trial = trial[chosen]
-        points = problem.clamp(problem.start[rows[chosen]] + column(trial) * moves[chosen])
-        margin = problem.margin(points, rows[chosen], wide=True)
-        crossed, height = margin <= -tolerance[chosen], margin + tolerance[chosen]
-        far, near = chosen[crossed], chosen[~crossed]
-        high[far], behind[far] = trial[crossed], height[crossed]
-        low[near], before[near] = trial[~crossed], height[~crossed]
+
+    def trial(factor: Values, chosen: Rows) -> tuple[Values, Mask]:
+        moved = problem.start[rows[chosen]] + column(factor) * moves[chosen]
+        margin = problem.margin(problem.clamp(moved), rows[chosen], wide=True)
+        return margin + tolerance[chosen], margin <= -tolerance[chosen]
+
+    bracket = Bracket(
+        low=torch.zeros_like(tolerance),
+        high=torch.ones_like(tolerance),
+        before=problem.margins[rows].min(1).values + tolerance,
+        behind=problem.best_margin[rows] + tolerance,
+        largest_aim=LARGEST_AIM * tolerance,
+    )
+    bracket.narrow(trial, refinements, BRACKET_TOLERANCE)
