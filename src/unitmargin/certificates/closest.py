@@ -15,12 +15,12 @@ from unitmargin.solvers.bracket import Bracket
 RAY_TRIALS = 150
 """Trials of the crossing, at most: the third of them that halve find it alone. Usually 8."""
 
-RAY_WIDTH = 1e-14
+RAY_WIDTH = 1e-12
 """Width of the bracket of the crossing, in units of the move to the boundary."""
 
-RAY_AIM = 1e-15
-"""Distance from a margin of zero at which a trial aims, in units of 1 plus the first margin: a few
-roundings of float64."""
+RAY_TOLERANCE = 1e-13
+"""Margin, in units of max(1, largest logit), beyond which another label counts: a batch of another
+size rounds by less, so that whoever evaluates the point finds that label."""
 
 RAY_GROWTH = 1.1
 """Factor between the trial points of the outward search."""
@@ -78,7 +78,7 @@ def closest_adversarial(
     logits, label, move = move_to_boundary(wide, start)
     with torch.no_grad():
         remaining = margins(wide(start + move), label)
-        reach, flipped = _first_flip(wide, start, move, label, margins(logits, label))
+        reach, flipped = _first_flip(wide, start, move, label, logits)
     flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
     flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), start) * move
     distance = (flipped_point - start).flatten(1).norm(dim=1)
@@ -92,27 +92,30 @@ def closest_adversarial(
 
 
 def _first_flip(
-    network: FixedNetwork, start: Tensor, move: Tensor, label: Tensor, margin: Tensor
+    network: FixedNetwork, start: Tensor, move: Tensor, label: Tensor, logits: Tensor
 ) -> tuple[Tensor, Mask]:
     """Smallest found factor t with another label at ``start + t * move``, and whether one exists.
 
     The outward search tries factors growing by ``RAY_GROWTH``; the bracket is narrowed then.
     """
+    tolerance = RAY_TOLERANCE * logits.abs().max(1).values.clamp_min(1.0)
 
     def trial(factor: Tensor, rows: Tensor) -> tuple[Tensor, Mask]:
-        logits = network(start[rows] + spread_over(factor, start) * move[rows])
-        return margins(logits, label[rows]), logits.argmax(1) != label[rows]
+        moved = start[rows] + spread_over(factor, start) * move[rows]
+        height = margins(network(moved), label[rows]) + tolerance[rows]
+        return height, height <= 0.0
 
-    low, high = torch.zeros_like(margin), torch.full_like(margin, torch.inf)
-    before, behind = margin.clone(), torch.zeros_like(margin)
+    before = margins(logits, label) + tolerance
+    low, behind = torch.zeros_like(before), torch.zeros_like(before)
+    high = torch.full_like(before, torch.inf)
     factor = 0.9
     while factor < RAY_REACH and bool(torch.isinf(high).any()):
         rows = torch.isinf(high).nonzero().squeeze(1)
-        height, crossed = trial(torch.full_like(margin[rows], factor), rows)
+        height, crossed = trial(torch.full_like(before[rows], factor), rows)
         high[rows[crossed]], behind[rows[crossed]] = factor, height[crossed]
         low[rows[~crossed]], before[rows[~crossed]] = factor, height[~crossed]
         factor *= RAY_GROWTH
     flipped = torch.isfinite(high)
-    bracket = Bracket(low, torch.where(flipped, high, low), before, behind, RAY_AIM * (1 + margin))
+    bracket = Bracket(low, torch.where(flipped, high, low), before, behind, 0.5 * tolerance)
     bracket.narrow(trial, RAY_TRIALS, RAY_WIDTH)
     return bracket.high, flipped
