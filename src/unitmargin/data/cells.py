@@ -136,10 +136,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
         import pandas  # noqa: F401 - pyarrow makes data frames by it
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise DataError(
-            f"{path}: pandas and pyarrow must be installed to read it, got: {error}; run "
-            "`pip install unitmargin[tables]`"
-        ) from None
+        raise not_installed(path, "pandas and pyarrow", error) from None
     with ParquetFile(path) as file:
         done = 0
         for batch in file.iter_batches(size):
@@ -157,6 +154,14 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             cells = [[*row] for row in zip(*columns, strict=True)]
             yield Rows(header, cells, [*range(done + 1, done + len(cells) + 1)], "row")
             done += len(cells)
+
+
+def not_installed(path: Path, packages: str, error: ImportError) -> DataError:
+    """The error for a Parquet file without what reads it."""
+    return DataError(
+        f"{path}: {packages} must be installed to read it, got: {error}; run "
+        "`pip install unitmargin[tables]`"
+    )
 
 
 def _text(cell: Any) -> str:

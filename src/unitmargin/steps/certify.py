@@ -145,7 +145,7 @@ def _own(folder: RunFolder, data: Path) -> bool:
         return False
     split = folder.split()
     if split is not None:
-        return holds_images(data, split)
+        return holds_images(data, split, folder.recipe().data.label)
     if folder.recipe().data.name == TABLE:
         try:
             folder.dataset(data)
