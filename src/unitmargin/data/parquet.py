@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unitmargin.data.cells import is_number
 from unitmargin.data.files import DataError
 from unitmargin.data.layout import Layout, Place
 from unitmargin.data.parquet_columns import ImageColumns, find_columns, image_columns, opened
 from unitmargin.data.shards import Shard, find_shards, split_shards
+from unitmargin.foundation.cells import is_number
 from unitmargin.foundation.numbers import shown
 
 BATCH = 64

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float64
 
-from unitmargin.data.cells import PARQUET, Rows, is_missing, is_number, whole
+from unitmargin.data.cells import PARQUET, Rows, whole
 from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError
 from unitmargin.data.parquet_columns import image_columns
@@ -16,6 +16,7 @@ from unitmargin.data.samples import Dataset, Samples
 from unitmargin.data.split_options import LABELS
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.table_split import draw_test_rows
+from unitmargin.foundation.cells import is_missing, is_number
 from unitmargin.foundation.choice import advice, require_choice
 from unitmargin.foundation.numbers import shown
 
