@@ -7,11 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from unitmargin.data.arrays import npz, write_arrays
+from unitmargin.data import arrays
+from unitmargin.data.arrays import npz
 from unitmargin.data.files import DataError
 
 IMAGES = np.arange(4 * 1 * 2 * 2, dtype=np.uint8).reshape(4, 1, 2, 2)
 LABELS = np.array([0, 1, 2, 1])
+
+
+@pytest.fixture(autouse=True, params=["read", "unpacked"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every file is read as a small one, and unpacked into the cache folder as a large one."""
+    if request.param == "unpacked":
+        monkeypatch.setattr(arrays, "LARGE", 1)
+    return str(request.param)
 
 
 def saved(folder: Path, **changes: Any) -> Path:
@@ -86,17 +95,6 @@ def test_npz_refuses_a_file_cut_short(tmp_path: Path) -> None:
         npz(path)
 
 
-def test_arrays_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(file: Path, **arrays: Any) -> None:
-        file.write_bytes(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(np, "savez", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_arrays(tmp_path / "x.npz", {"a": IMAGES})
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_bytes_may_have_their_channels_last(tmp_path: Path, channels: int) -> None:
     images = np.random.default_rng(0).integers(256, size=(4, 5, 6, channels), dtype=np.uint8)
@@ -114,3 +112,26 @@ def test_short_axes_stay_where_they_are(tmp_path: Path) -> None:
     labels = np.array([0, 1, 0, 1])
     np.savez(path, x_train=images, y_train=labels, x_test=images, y_test=labels)
     assert npz(path).in_shape == (2, 4, 4)
+
+
+def test_a_large_file_is_unpacked_once_and_mapped(
+    tmp_path: Path, way: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path)
+    first, again = npz(path), npz(path)
+    assert first.train.mapped == again.train.mapped == (way == "unpacked")
+    assert torch.equal(first.train.inputs, torch.from_numpy(IMAGES))
+    assert torch.equal(first.train.inputs, again.train.inputs)
+    assert first.train.sha256 == again.train.sha256
+    assert cache.exists() == (way == "unpacked")
+    monkeypatch.setattr(arrays, "LARGE", 2**40)
+    assert npz(path).train.sha256 == first.train.sha256
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_arrays_that_lie_column_by_column_are_read(tmp_path: Path, channels: int) -> None:
+    images = np.random.default_rng(0).integers(256, size=(4, 5, 6, channels), dtype=np.uint8)
+    path = saved(tmp_path, x_train=np.asfortranarray(images), x_test=images)
+    dataset = npz(path)
+    assert torch.equal(dataset.train.inputs, dataset.test.inputs)
+    assert dataset.in_shape == (channels, 5, 6)

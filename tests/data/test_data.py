@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from data.tiny import write_folder
+from data.tiny import kept, write_folder
 
 from unitmargin.data import DATASETS, load_dataset
 
@@ -53,7 +53,7 @@ def test_a_limit_below_one_is_refused() -> None:
 def test_files_are_read_by_name(tmp_path: Path, pets: dict[str, bytes]) -> None:
     folder = write_folder(tmp_path / "pets", pets)
     assert load_dataset("images", str(folder), limit=1, cache=tmp_path / "kept").name == "images"
-    assert len(list((tmp_path / "kept").iterdir())) == 1
+    assert len(kept(tmp_path / "kept")) == 1
     path = tmp_path / "data.npz"
     x, y = np.zeros((4, 3), dtype=np.float32), np.array([0, 1, 0, 1])
     np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)

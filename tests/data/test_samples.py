@@ -6,8 +6,9 @@ import pandas
 import pytest
 import torch
 
+from unitmargin.data.dataset import Dataset
 from unitmargin.data.given import as_samples
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.samples import Samples
 
 BYTES = torch.arange(12, dtype=torch.uint8).reshape(4, 3)
 LABELS = torch.tensor([0, 1, 0, 1])

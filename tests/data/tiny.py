@@ -1,4 +1,4 @@
-"""Tiny images, folders and archives."""
+"""Tiny images, folders and archives, and what is kept of them."""
 
 import io
 import struct
@@ -90,3 +90,8 @@ def photo(number: int, size: tuple[int, int], kind: str = "PNG", orientation: in
     turned = {"exif": exif} if kind in ("JPEG", "PNG", "WEBP") else {}
     image.save(stream, kind, **turned)
     return stream.getvalue()
+
+
+def kept(cache: Path) -> list[Path]:
+    """What a cache folder keeps, beside locks and what it remembers of files."""
+    return sorted(file for file in cache.iterdir() if not file.name.startswith("."))

@@ -260,7 +260,7 @@ def test_two_epochs_show_each_image_both_ways() -> None:
     seen = []
     for epoch in range(3):
         trainer.mirrored = trainer._mirrored(epoch)
-        seen.append(trainer._augmented(inputs, torch.arange(40), torch.Generator()))
+        seen.append(trainer._batch(torch.arange(40), torch.Generator()).inputs)
     assert torch.equal(seen[0], seen[2])
     mirrored = (seen[0] == inputs.flip(3)).flatten(1).all(1)
     assert torch.equal(seen[0], torch.where(mirrored[:, None, None, None], inputs.flip(3), inputs))

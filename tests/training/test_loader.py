@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import unitmargin as um
 from unitmargin.data import Dataset, Samples
-from unitmargin.training.trainer import Trainer
+from unitmargin.training.trainer import Share, Trainer
 
 X, Y = torch.rand(12, 2), torch.arange(12) % 3
 
@@ -45,9 +45,9 @@ def test_a_loader_is_gone_through_as_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     steps: list[tuple[Tensor, Tensor]] = []
     original = Trainer._step
 
-    def noted(self: Trainer, inputs: Tensor, labels: Tensor, progress: float) -> Tensor:
-        steps.append((inputs, labels))
-        return original(self, inputs, labels, progress)
+    def noted(self: Trainer, share: Share, progress: float) -> Tensor:
+        steps.append((share.inputs, share.labels))
+        return original(self, share, progress)
 
     monkeypatch.setattr(Trainer, "_step", noted)
     loader = Seen(TensorDataset(X.double(), Y), batch_size=5, shuffle=True)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from unitmargin.data.arrays import npz
-from unitmargin.data.augment import random_crop_flip
+from unitmargin.data.augment import crop_flip, draw_crops, random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
+from unitmargin.data.dataset import Dataset
 from unitmargin.data.digits import digits
 from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
 from unitmargin.data.files import DataError
@@ -15,7 +16,7 @@ from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import MixedSizesError, images
 from unitmargin.data.parquet import image_shards
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.samples import Samples
 from unitmargin.data.split import Split
 from unitmargin.data.split_options import SplitOptions
 from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
@@ -29,9 +30,9 @@ from unitmargin.foundation.numbers import shown
 __all__ = [
     "DATASETS", "ENCODING", "MADE", "DataError", "Dataset", "Encoding", "Given",
     "ImageOptions", "InputBatch", "MixedSizesError", "Samples", "Split", "SplitOptions",
-    "TableOptions", "as_samples", "augment", "holds_images", "holds_splits", "image_shards",
-    "is_torch_data", "load_dataset", "radius_units", "random_crop_flip", "read_batches",
-    "read_encoding", "read_inputs", "usable",
+    "TableOptions", "as_samples", "augment", "crop_flip", "draw_crops", "holds_images",
+    "holds_splits", "image_shards", "is_torch_data", "load_dataset", "radius_units",
+    "random_crop_flip", "read_batches", "read_encoding", "read_inputs", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -44,7 +45,7 @@ DATASETS: dict[str, Loader] = {
     "cifar10": cifar10,
     "cifar100": cifar100,
     "images": images,
-    "npz": lambda path, cache: npz(path),
+    "npz": lambda path, cache: npz(path, cache=cache),
     "table": lambda path, cache, options=None: load_table(path, options or TableOptions()),
 }
 """All data sets; those that come from files are functions of a path and a cache folder."""

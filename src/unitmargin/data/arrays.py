@@ -1,7 +1,11 @@
 """Data sets in one NumPy ``.npz`` file."""
 
+import math
 import zipfile
 import zlib
+from collections.abc import Callable
+from functools import partial
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,26 +13,44 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unitmargin.data.dataset import Dataset
 from unitmargin.data.files import DataError
-from unitmargin.data.samples import BYTES, Dataset, Samples
-from unitmargin.foundation.files import write_aside
+from unitmargin.data.headers import ColumnsError, read_header
+from unitmargin.data.kept import Arrays, Kept, keep_arrays, save_array
+from unitmargin.data.npy import RowWriter, as_mapped, map_array
+from unitmargin.data.origin import Origin
+from unitmargin.data.remembered import remembered_fingerprint
+from unitmargin.data.sample_rules import BLOCK
+from unitmargin.data.samples import BYTES, Samples
 
 SPLITS = ("train", "test")
+CLASSES = "classes"
 IMAGE_CHANNELS = (1, 3)
 
 LAST_CHANNELS = (1, 3, 4)
 """Lengths of a last axis that are channels of bytes, where no other axis is as short."""
 
-Arrays = dict[str, NDArray[Any]]
+DAMAGE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged file may raise."""
+
+LARGE = 2**26
+"""Bytes of inputs that are unpacked into the cache folder and mapped; fewer are read as they are,
+which is faster than to hash them."""
+
+CACHE_VERSION = 1
+"""Part of the name of kept arrays: raise it when the same file gives other ones."""
+
+WANTED = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
 
 
-def npz(path: Path, name: str = "npz") -> Dataset:
+def npz(path: Path, name: str = "npz", cache: Path | None = None) -> Dataset:
     """The data set of a ``.npz`` file.
 
     Inputs of dtype uint8 get the scale 255, which puts them in [0, 1]; their channels may come last
     if only that axis has 1, 3 or 4 entries. Floating inputs are rounded to float32 and used as they
     are. An optional array ``classes`` names the classes; by default
-    they are called "0", "1", ...
+    they are called "0", "1", ... Of a large file the inputs are unpacked once into the cache folder
+    and mapped from there; see :func:`keep_arrays`.
 
     Shapes: ``x_train`` and ``x_test`` are ``(n, channels, height, width)`` or ``(n, features)``,
     ``y_train`` and ``y_test`` integers ``(n,)``.
@@ -41,7 +63,79 @@ def npz(path: Path, name: str = "npz") -> Dataset:
         >>> npz(Path("data.npz")).in_shape  # doctest: +SKIP
         (1, 28, 28)
     """
-    return dataset_of_arrays(read_npz(path), name, path)
+    if _length(path) < LARGE:
+        return dataset_of_arrays(read_npz(path), name, path)
+    return keep_dataset(path, name, cache, partial(_unpack, path, name))
+
+
+def keep_dataset(
+    path: Path, name: str, cache: Path | None, make: Callable[[Path], None]
+) -> Dataset:
+    """The data set of arrays that ``make`` writes into a folder, once for the content of a path."""
+    content = remembered_fingerprint(path, cache)
+    kept = keep_arrays(cache, f"arrays-{CACHE_VERSION}-{content}", make)
+    return dataset_of_arrays(kept.arrays, name, path, kept)
+
+
+def _length(path: Path) -> int:
+    """Bytes of the arrays of a file; 0 of what is no such file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except (OSError, zipfile.BadZipFile):
+        return 0
+
+
+def _unpack(path: Path, name: str, folder: Path) -> None:
+    """Write the arrays of a file into a folder, the inputs as samples have them, block by block."""
+    try:
+        with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as content:
+            for key in content.files:
+                if key in WANTED[::2]:
+                    try:
+                        with archive.open(f"{key}.npy") as stream:
+                            _write_inputs(folder, key, cast(BufferedIOBase, stream))
+                    except ColumnsError:
+                        _save_inputs(folder, key, content[key])
+                elif key in (*WANTED, CLASSES):
+                    save_array(folder, key, content[key])
+    except DAMAGE as fault:
+        raise _unread(path, fault) from fault
+    arrays = {file.stem: map_array(file) for file in folder.glob("*.npy")}
+    dataset_of_arrays(arrays, name, path)
+
+
+def _write_inputs(folder: Path, key: str, stream: BufferedIOBase) -> None:
+    shape, dtype = read_header(stream, key)
+    last = channels_last(shape, dtype)
+    moved = (shape[0], shape[3], *shape[1:3]) if last else shape
+    require_layout(key, moved, dtype)
+    kind = _stored_type(dtype)
+    width = dtype.itemsize * math.prod(shape[1:])
+    size = max(1, BLOCK // width)
+    with RowWriter(folder / f"{key}.npy", moved, kind) as writer:
+        for start in range(0, shape[0], size):
+            count = min(size, shape[0] - start)
+            rows = np.frombuffer(stream.read(count * width), dtype).reshape(count, *shape[1:])
+            writer.write(start, _stored(rows))
+    if stream.read(1):
+        raise ValueError(f"{key} must end with its last input, got more")
+
+
+def _save_inputs(folder: Path, key: str, inputs: NDArray[Any]) -> None:
+    """Write inputs that cannot be read block by block."""
+    require_layout(key, _channels_first(inputs).shape, inputs.dtype)
+    save_array(folder, key, _stored(inputs))
+
+
+def _stored_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.uint8 if dtype == np.uint8 else np.float32)
+
+
+def _stored(inputs: NDArray[Any]) -> NDArray[Any]:
+    """Inputs as samples have them."""
+    with np.errstate(over="ignore"):  # infinities are refused where all is read
+        return np.ascontiguousarray(_channels_first(inputs), _stored_type(inputs.dtype))
 
 
 def read_npz(path: Path) -> Arrays:
@@ -58,60 +152,51 @@ def read_npz(path: Path) -> Arrays:
             if isinstance(content, np.ndarray):
                 raise ValueError("a single array")
             return dict(content)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as fault:
-        raise DataError(
-            f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
-            "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
-        ) from fault
+    except DAMAGE as fault:
+        raise _unread(path, fault) from fault
 
 
-def dataset_of_arrays(arrays: Arrays, name: str, path: Path) -> Dataset:
-    """The data set of arrays laid out as in :func:`npz`; ``path`` is named in errors."""
-    wanted = [f"{axis}_{split}" for split in SPLITS for axis in "xy"]
-    if missing := [key for key in wanted if key not in arrays]:
+def _unread(path: Path, fault: Exception) -> DataError:
+    return DataError(
+        f"{path}: must be a .npz file of plain arrays, got: {fault}; write it with "
+        "numpy.savez(path, x_train=..., y_train=..., x_test=..., y_test=...)"
+    )
+
+
+def dataset_of_arrays(arrays: Arrays, name: str, path: Path, kept: Kept | None = None) -> Dataset:
+    """The data set of arrays laid out as in :func:`npz`; ``path`` is named in errors. With ``kept``
+    the inputs are its, which were judged when they were written."""
+    if missing := [key for key in WANTED if key not in arrays]:
         raise DataError(
             f"{path}: must hold x_train, y_train, x_test and y_test, got {sorted(arrays)}; "
             f"add {', '.join(missing)}"
         )
     try:
-        train, test = (_samples(arrays, split) for split in SPLITS)
+        train, test = (_samples(arrays, split, kept) for split in SPLITS)
         n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
-        if "classes" not in arrays and n_classes > len(train) + len(test):
+        if CLASSES not in arrays and n_classes > len(train) + len(test):
             raise ValueError(
                 f"y_train and y_test must count classes from 0, got {n_classes - 1} among "
                 f"{len(train) + len(test)} samples; count from 0, or name all in an array `classes`"
             )
-        names = arrays["classes"].ravel() if "classes" in arrays else range(n_classes)
+        names = arrays[CLASSES].ravel() if CLASSES in arrays else range(n_classes)
         return Dataset(name, train, test, tuple(map(str, names)))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from fault
 
 
-def write_arrays(file: Path, arrays: Arrays) -> None:
-    """Write arrays to an uncompressed ``.npz`` file, which appears whole or not at all."""
-    with write_aside(file) as aside:
-        np.savez(aside, **cast(Any, arrays))
-
-
-def _samples(arrays: Arrays, split: str) -> Samples:
-    inputs, labels = _channels_first(arrays[f"x_{split}"]), arrays[f"y_{split}"]
-    _require_layout(f"x_{split}", inputs.shape)
-    is_bytes = inputs.dtype == np.uint8
-    if not is_bytes and inputs.dtype.kind != "f":
-        raise ValueError(
-            f"x_{split} must be uint8 or floating, got {inputs.dtype}; "
-            "store bytes as uint8 and scaled values as float32"
-        )
+def _samples(arrays: Arrays, split: str, kept: Kept | None) -> Samples:
+    key = f"x_{split}"
+    inputs, labels = arrays[key], arrays[f"y_{split}"]
+    require_layout(key, _channels_first(inputs).shape, inputs.dtype)
     if labels.dtype.kind not in "iu":
         raise ValueError(
             f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
         )
-    dtype, scale = (np.uint8, BYTES) if is_bytes else (np.float32, 1.0)
-    with np.errstate(over="ignore"):  # infinities are refused below
-        stored = torch.from_numpy(np.ascontiguousarray(inputs, dtype))
-    numbers = torch.from_numpy(np.ascontiguousarray(labels, np.int64))
+    stored, scale = as_mapped(_stored(inputs)), BYTES if inputs.dtype == np.uint8 else 1.0
+    origin = None if kept is None else Origin(stored, kept.sha256[key], kept.folder)
     try:
-        return Samples(stored, numbers, scale)
+        return Samples(stored, torch.from_numpy(labels.astype(np.int64)), scale, origin=origin)
     except ValueError as fault:
         raise ValueError(f"{split} samples: {fault}") from fault
 
@@ -133,7 +218,8 @@ def channels_last(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     return images and min(shape[1:3]) > max(LAST_CHANNELS)
 
 
-def _require_layout(key: str, shape: tuple[int, ...]) -> None:
+def require_layout(key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise a ValueError unless inputs have a shape and a type that a data set can have."""
     rule = f"{key} must have shape (n, channels, height, width) or (n, features), got {shape}"
     if len(shape) == 4 and shape[3] in IMAGE_CHANNELS and shape[1] not in IMAGE_CHANNELS:
         raise ValueError(f"{rule}; move the channels forward with x.transpose(0, 3, 1, 2)")
@@ -141,3 +227,8 @@ def _require_layout(key: str, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{rule}; give grey images one channel with x[:, None]")
     if len(shape) not in (2, 4):
         raise ValueError(f"{rule}; reshape it")
+    if dtype != np.uint8 and dtype.kind != "f":
+        raise ValueError(
+            f"{key} must be uint8 or floating, got {dtype}; "
+            "store bytes as uint8 and scaled values as float32"
+        )

@@ -12,8 +12,15 @@ from unitmargin.foundation.files import write_aside
 CACHE_VARIABLE = "UNITMARGIN_CACHE"
 
 
+def cache_place(cache: Path | None = None) -> Path:
+    """Where the cache folder is: ``cache``, else ``$UNITMARGIN_CACHE``, else
+    ``~/.cache/unitmargin``; it need not be there."""
+    chosen = cache or Path(os.environ.get(CACHE_VARIABLE) or "~/.cache/unitmargin")
+    return chosen.expanduser()
+
+
 def cache_folder(cache: Path | None = None) -> Path:
-    """The cache folder: ``cache``, else ``$UNITMARGIN_CACHE``, else ``~/.cache/unitmargin``.
+    """The cache folder, made if need be, to be written to; see :func:`cache_place`.
 
     Raises:
         DataError: a folder that can neither be found nor made, or not be written to.
@@ -22,8 +29,7 @@ def cache_folder(cache: Path | None = None) -> Path:
         >>> cache_folder(Path("cache"))  # doctest: +SKIP
         PosixPath('cache')
     """
-    chosen = cache or Path(os.environ.get(CACHE_VARIABLE) or "~/.cache/unitmargin")
-    folder = chosen.expanduser()
+    folder = cache_place(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):

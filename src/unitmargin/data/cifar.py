@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from unitmargin.data.arrays import Arrays, dataset_of_arrays
+from unitmargin.data.arrays import LARGE, dataset_of_arrays, keep_dataset
 from unitmargin.data.cache import cache_folder, download
-from unitmargin.data.files import DataError, members
+from unitmargin.data.dataset import Dataset
+from unitmargin.data.files import DataError, listing, members
 from unitmargin.data.images import images
-from unitmargin.data.samples import Dataset
+from unitmargin.data.kept import Arrays, save_array
 
 IN_SHAPE = (3, 32, 32)
 
@@ -87,7 +89,9 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
     if path is None:
         path = download(release.url, release.sha256, cache_folder(cache))
     if _is_binary(path):
-        return dataset_of_arrays(_arrays(release, path), release.name, path)
+        if _length(path) < LARGE:
+            return dataset_of_arrays(_arrays(release, path), release.name, path)
+        return keep_dataset(path, release.name, cache, partial(_unpack, release, path))
     dataset = images(path, cache, release.name)
     if dataset.in_shape != IN_SHAPE or dataset.n_classes != release.n_classes:
         raise DataError(
@@ -96,6 +100,19 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
             'load other images under the name "images"'
         )
     return dataset
+
+
+def _length(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    files = [file for _, file in listing(path)] if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
+def _unpack(release: _Release, path: Path, folder: Path) -> None:
+    arrays = _arrays(release, path)
+    dataset_of_arrays(arrays, release.name, path)  # raises for what is none
+    for name, array in arrays.items():
+        save_array(folder, name, array)
 
 
 def _is_binary(path: Path) -> bool:

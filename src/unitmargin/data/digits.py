@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.dataset import Dataset
+from unitmargin.data.samples import Samples
 
 FILE = Path(__file__).with_suffix(".npz")
 """Values 0..16 and labels in the order of scikit-learn's ``load_digits``."""

@@ -95,9 +95,9 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
         ['train', 'train/cat', 'train/cat/1.png', 'test', 'test/cat', 'test/cat/2.png']
     """
     if path.is_dir():
-        listing = _listing(path)
-        with progress_bar(len(listing), progress, "file") as bar:
-            for name, file in listing:
+        found = listing(path)
+        with progress_bar(len(found), progress, "file") as bar:
+            for name, file in found:
                 yield Member(name, file.is_dir(), partial(_read_file, path, name, file))
                 bar.update()
     elif is_zip(path):
@@ -117,6 +117,7 @@ def fingerprint(path: Path) -> str:
 
     Of an archive it digests the file, of a folder the name and content of everything in it, so a
     copy has the same one. Size and time of a file are not believed: they may outlive its content.
+    :func:`remembered` says when it is not computed again.
 
     Raises:
         DataError: a missing path, and what :func:`members` refuses in a folder.
@@ -125,14 +126,15 @@ def fingerprint(path: Path) -> str:
         with explained(path):
             return file_sha256(path)
     digest = hashlib.sha256()
-    for name, file in _listing(path):
+    for name, file in listing(path):
         with explained(file):
             content = "folder" if file.is_dir() else file_sha256(file)
         digest.update(os.fsencode(name) + b"\0" + content.encode() + b"\0")
     return digest.hexdigest()
 
 
-def _listing(path: Path) -> list[tuple[str, Path]]:
+def listing(path: Path) -> list[tuple[str, Path]]:
+    """The files and folders below a folder that :func:`members` gives, sorted by their names."""
     found = []
     for root, folders, files in os.walk(path, onerror=partial(_refuse_folder, path)):
         folders[:] = [name for name in folders if not left_out(name)]

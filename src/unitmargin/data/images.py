@@ -1,31 +1,39 @@
 """Folders and archives of images, with one folder for each class."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64
 
-from unitmargin.data.arrays import read_npz, write_arrays
-from unitmargin.data.cache import cache_folder
 from unitmargin.data.cells import PARQUET
-from unitmargin.data.decoding import Pixels, Planes, decode
-from unitmargin.data.files import DataError, fingerprint, members, progress_bar
+from unitmargin.data.dataset import Dataset
+from unitmargin.data.decoding import decode
+from unitmargin.data.files import DataError, members, progress_bar
 from unitmargin.data.image_options import ImageOptions
+from unitmargin.data.image_writer import ImageWriter
+from unitmargin.data.kept import Kept, keep_arrays, save_array
 from unitmargin.data.layout import Layout, read_layout
+from unitmargin.data.npy import as_mapped, map_array
+from unitmargin.data.origin import Origin
 from unitmargin.data.parquet import image_shards, read_image_rows, read_shards
-from unitmargin.data.samples import BYTES, Dataset, Samples
+from unitmargin.data.remembered import remembered, remembered_fingerprint, source_memory
+from unitmargin.data.samples import BYTES, Samples
 from unitmargin.data.shards import Shard, find_shards, fingerprint_shards, split_shards
 from unitmargin.data.split import Split, SplitImage, draw_split, find_split
 from unitmargin.foundation.numbers import shown
 
-CACHE_VERSION = 4
+CACHE_VERSION = 5
 """Part of the name of a cached file: raise it when the same images give other arrays."""
+
+
+UNSPLIT = -1
+"""Stands for the side of a sample of a data set without train and test samples."""
 
 
 class MixedSizesError(DataError):
@@ -52,9 +60,10 @@ def images(
     such files (:func:`read_shards`); their names then say which are train and test samples, and
     samples lie in the order of the rows.
 
-    The images are decoded once, in several processes if they are many; the arrays are kept in the
-    cache folder (see :func:`cache_folder`), and are made again when the data changes or the kept
-    file is damaged. Nothing is extracted.
+    The images are decoded once, in several processes if they are many, into a file of the cache
+    folder (see :func:`keep_arrays`); inputs are mapped from it. They are decoded again when the
+    data changes or the file is damaged; what an interrupted process has decoded is not. Nothing is
+    extracted.
 
     Shapes: inputs are uint8 ``(n, channels, height, width)`` with scale 255; without
     ``options.channels`` one channel if every image is 8-bit grey, else three.
@@ -63,7 +72,9 @@ def images(
         DataError: what is no image or would be cut as one, an image of another size without
             ``options.resize``, what :func:`read_layout` refuses, a symbolic link, or a damaged
             archive; what :func:`read_shards` refuses; options or a split that the data have no use
-            for.
+            for; no room in the cache folder.
+
+    Cost: memory of some tens of bytes an image, of data without a split a kilobyte.
 
     Example:
         >>> images(Path("flowers.tar.xz")).classes  # doctest: +SKIP
@@ -77,61 +88,63 @@ def images(
             f"{path}: label must be left out for images in folders of their classes, got "
             f"{shown(options.label)}; leave it out, or name Parquet files"
         )
-    content = fingerprint_shards(shards, options.label) if shards else fingerprint(path)
-    kept = cache_folder(cache) / f"images-{CACHE_VERSION}-{content}-{form}.npz"
-    try:
-        decoded = _read(kept)
-    except DataError:
-        kept.unlink(missing_ok=True)
-        decoded = _decoded(path, shards, options)
-        dataset = _dataset(decoded, name, path, options, split)
-        write_arrays(kept, decoded._asdict())
-        return dataset
-    return _dataset(decoded, name, path, options, split)
+    content = _content(path, shards, options, cache)
+    kept = keep_arrays(
+        cache,
+        f"images-{CACHE_VERSION}-{content}-{form}",
+        lambda folder: _make(folder, path, shards, name, options, split),
+    )
+    return _dataset(kept, name, path, options, split)
 
 
-class _Decoded(NamedTuple):
-    """All images, in the order of the samples; ``test`` is -1 where there is no split, ``rank``
-    orders the classes."""
-
-    x: UInt8[np.ndarray, "n channels height width"]
-    test: Int64[np.ndarray, " n"]
-    label: np.ndarray
-    rank: Int64[np.ndarray, " n"]
-    name: np.ndarray
-    sha256: np.ndarray
+def _content(path: Path, shards: list[Shard], options: ImageOptions, cache: Path | None) -> str:
+    """The fingerprint of the data, remembered in the cache folder while no file changes."""
+    if not shards:
+        return remembered_fingerprint(path, cache)
+    label = options.label
+    files = [(shard.name, shard.file) for shard in shards]
+    compute = partial(fingerprint_shards, shards, label)
+    return remembered(source_memory(cache, f"{path.resolve()}\0{label}"), files, compute)
 
 
-def _read(kept: Path) -> _Decoded:
-    arrays = read_npz(kept)
-    if set(arrays) != set(_Decoded._fields) or len({len(array) for array in arrays.values()}) != 1:
-        raise DataError(f"{kept}: must hold decoded images, got {sorted(arrays)}; remove it")
-    return _Decoded(**arrays)
-
-
-def _decoded(path: Path, shards: list[Shard], options: ImageOptions) -> _Decoded:
+def _make(
+    folder: Path,
+    path: Path,
+    shards: list[Shard],
+    name: str,
+    options: ImageOptions,
+    split: Split | None,
+) -> None:
+    """Decode all images into a folder of the cache; raises for what is no data set."""
     layout = read_shards(path, options.label) if shards else read_layout(path)
-    digests: dict[str, str] = {}
-    found: dict[str, Pixels] = {}
-    names: list[str] = []
     entries = (
         _of_shards(path, shards, options.label, len(layout.places)) if shards else _of_files(path)
     )
-    contents = _contents(path, entries, layout, digests, names)
-    for number, image in enumerate(decode(contents, options.resize, options.channels)):
-        found[names[number]] = image
-        _require_size(f"{path}: {names[number]}", image.shape, found[names[0]].shape)
-    grey = all(image.ndim == 2 for image in found.values())
-    places = layout.places.values()
-    ranks = {label: rank for rank, label in enumerate(layout.classes)}
-    return _Decoded(
-        x=np.stack([_planes(found.pop(name), grey) for name in layout.places]),
-        test=np.array([place.test if layout.split else -1 for place in places], np.int64),
-        label=np.array([place.label for place in places]),
-        rank=np.array([ranks[place.label] for place in places], np.int64),
-        name=np.array([place.file for place in places]),
-        sha256=np.array([digests[name] for name in layout.places]),
-    )
+    _decode(folder, path, entries, layout, options)
+    places, ranks = layout.places.values(), {c: rank for rank, c in enumerate(layout.classes)}
+    tests = [place.test if layout.split else UNSPLIT for place in places]
+    save_array(folder, "test", np.array(tests, np.int8))
+    save_array(folder, "rank", np.array([ranks[place.label] for place in places], np.int64))
+    save_array(folder, "name", np.array([place.file for place in places]))
+    save_array(folder, "classes", np.array(layout.classes))
+    arrays = {file.stem: map_array(file) for file in folder.glob("*.npy")}
+    _dataset(Kept(folder, arrays, {"x": ""}), name, path, options, split)
+
+
+def _decode(
+    folder: Path,
+    path: Path,
+    entries: Iterable[tuple[str, Callable[[], bytes]]],
+    layout: Layout,
+    options: ImageOptions,
+) -> None:
+    under_way: deque[tuple[str, int, bytes]] = deque()
+    with ImageWriter(folder, len(layout.places)) as writer:
+        contents = _contents(path, entries, layout, writer, under_way)
+        for image in decode(contents, options.resize, options.channels):
+            name, place, digest = under_way.popleft()
+            _require_size(f"{path}: {name}", image.shape, writer.size)
+            writer.put(place, digest, image)
 
 
 def _of_files(path: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -154,21 +167,24 @@ def _contents(
     path: Path,
     entries: Iterable[tuple[str, Callable[[], bytes]]],
     layout: Layout,
-    digests: dict[str, str],
-    names: list[str],
+    writer: ImageWriter,
+    under_way: deque[tuple[str, int, bytes]],
 ) -> Iterator[tuple[str, bytes]]:
-    """The images as they are encoded; their hashes and names are noted as they pass."""
+    """The images as they are encoded that are not decoded yet; what they are is noted as they
+    pass."""
+    places = {name: place for place, name in enumerate(layout.places)}
     for name, read in entries:
-        if name in layout.places:
+        if name in places:
             content = read()
-            digests[name] = hashlib.sha256(content).hexdigest()
-            names.append(name)
-            yield f"{path}: {name}", content
+            digest = hashlib.sha256(content).digest()
+            if not writer.has(places[name], digest):
+                under_way.append((name, places[name], digest))
+                yield f"{path}: {name}", content
 
 
-def _require_size(name: str, size: tuple[int, ...], first: tuple[int, ...]) -> None:
-    if size[:2] != first[:2]:
-        before, got = (f"{height} x {width}" for height, width, *_ in (first, size))
+def _require_size(name: str, shape: tuple[int, ...], size: tuple[int, ...] | None) -> None:
+    if size is not None and shape[:2] != size:
+        before, got = (f"{height} x {width}" for height, width in (size, shape[:2]))
         raise MixedSizesError(
             f"{name}: must have the size of the images before it, {before}, got {got} (height x "
             "width); resize them: in the recipe's [data], resize = 64 makes all 64 x 64"
@@ -176,26 +192,31 @@ def _require_size(name: str, size: tuple[int, ...], first: tuple[int, ...]) -> N
 
 
 def _dataset(
-    decoded: _Decoded, name: str, path: Path, options: ImageOptions, split: Split | None
+    kept: Kept, name: str, path: Path, options: ImageOptions, split: Split | None
 ) -> Dataset:
-    _, firsts = np.unique(decoded.rank, return_index=True)
-    classes = tuple(map(str, decoded.label[firsts]))
-    if decoded.test.min() >= 0:
+    test, rank = kept.arrays["test"], kept.arrays["rank"]
+    classes = tuple(map(str, kept.arrays["classes"]))
+    if test.min() != UNSPLIT:
         _require_no_split(path, options, split)
-        sides = [np.flatnonzero(decoded.test == side) for side in (0, 1)]
-    elif split is None:
-        samples = decoded.label.tolist(), decoded.sha256.tolist()
-        drawn = draw_split(*samples, *options.choice(), path)
-        sides = [np.flatnonzero(~drawn), np.flatnonzero(drawn)]
-        train_images, test_images = _named(decoded, sides)
-        split = Split(classes=list(classes), train=train_images, test=test_images)
+        sides = [np.flatnonzero(test == side) for side in (0, 1)]
     else:
-        classes = tuple(split.classes)
-        places = find_split(split, decoded.label.tolist(), decoded.sha256.tolist(), path)
-        sides = [np.array(side, np.int64) for side in places]
+        labels = [classes[number] for number in rank]
+        hashes = [digest.tobytes().hex() for digest in kept.arrays["sha256"]]
+        if split is None:
+            drawn = draw_split(labels, hashes, *options.choice(), path)
+            sides = [np.flatnonzero(~drawn), np.flatnonzero(drawn)]
+            files = kept.arrays["name"].tolist()
+            train_images, test_images = (
+                [SplitImage(label=labels[i], file=files[i], sha256=hashes[i]) for i in side]
+                for side in sides
+            )
+            split = Split(classes=list(classes), train=train_images, test=test_images)
+        else:
+            sides = [np.array(side, np.int64) for side in find_split(split, labels, hashes, path)]
+    own = classes if split is None else tuple(split.classes)
     try:
-        train, test = (_samples(decoded, side, classes) for side in sides)
-        return Dataset(name, train, test, classes, split)
+        train, held_out = (_samples(kept, side, own) for side in sides)
+        return Dataset(name, train, held_out, own, split)
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from fault
 
@@ -210,24 +231,17 @@ def _require_no_split(path: Path, options: ImageOptions, split: Split | None) ->
         )
 
 
-def _named(decoded: _Decoded, sides: list[np.ndarray]) -> list[list[SplitImage]]:
-    columns = [column.tolist() for column in (decoded.label, decoded.name, decoded.sha256)]
-    every = [
-        SplitImage(label=label, file=file, sha256=sha256)
-        for label, file, sha256 in zip(*columns, strict=True)
-    ]
-    return [[every[place] for place in side] for side in sides]
-
-
-def _samples(decoded: _Decoded, chosen: np.ndarray, classes: tuple[str, ...]) -> Samples:
+def _samples(kept: Kept, chosen: Int64[np.ndarray, " n"], classes: tuple[str, ...]) -> Samples:
+    """The images at some places: a part of the file where they lie side by side."""
     numbers = {label: number for number, label in enumerate(classes)}
-    labels = [numbers[label] for label in decoded.label[chosen].tolist()]
-    inputs = torch.from_numpy(np.ascontiguousarray(decoded.x[chosen]))
-    return Samples(inputs, torch.tensor(labels, dtype=torch.int64), BYTES)
-
-
-def _planes(image: Pixels, grey: bool) -> Planes:
-    if grey:
-        return image[None]
-    coloured = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
-    return coloured.transpose(2, 0, 1)
+    numbering = np.array([numbers.get(label, -1) for label in map(str, kept.arrays["classes"])])
+    labels = torch.from_numpy(numbering[kept.arrays["rank"][chosen]].astype(np.int64))
+    inputs, sha256 = as_mapped(kept.arrays["x"]), kept.sha256["x"]
+    first, last = int(chosen[0]), int(chosen[-1]) + 1
+    if np.array_equal(chosen, np.arange(first, last)):
+        part = inputs[first:last]
+        return Samples(
+            part, labels, BYTES, origin=Origin(part, f"{sha256} from {first}", kept.folder)
+        )
+    origin = Origin(inputs, sha256, kept.folder)
+    return Samples(inputs, labels, BYTES, rows=torch.from_numpy(chosen), origin=origin)

@@ -1,18 +1,26 @@
-"""Samples (inputs and labels) and data sets (train and test samples)."""
+"""Samples: inputs and labels."""
 
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from unitmargin.data.encoding import Encoding
-from unitmargin.data.split import Split
+from unitmargin.data.origin import Origin
+from unitmargin.data.sample_rules import (
+    BLOCK,
+    require_finite,
+    require_inputs,
+    require_labels,
+    require_rows,
+)
 from unitmargin.foundation.numbers import as_tensor, is_real, require_whole, shown
 
 BYTES = 255.0
@@ -29,6 +37,9 @@ ROOM = 1.0
 reach beyond training samples, but not by the whole range: what does is in other units, such as
 bytes where the training had pixels in [0, 1] around their mean."""
 
+RESIDENT = 2**30
+"""Bytes of inputs that are moved to another device at once; of more, each batch is."""
+
 Batch = tuple[Float32[Tensor, "batch ..."], Int64[Tensor, " batch"]]
 
 
@@ -40,8 +51,13 @@ class Samples:
     [0, 1], which are the units of every radius. With ``upsample=r`` each pixel of a batch is
     repeated r times in each direction: distances between images are then r times as long.
 
-    Shapes: inputs are uint8 or float32 ``(n, *shape)``, labels int64 ``(n,)``, on one device; NumPy
-    arrays and data frames become tensors.
+    With ``rows`` the samples are these rows of the inputs, in that order, so that samples chosen
+    among many take no memory; ``stored(index)`` gives inputs either way. Inputs may be mapped from
+    a file, whose pages are then read when they are needed; ``origin`` says so of those that
+    :func:`load_dataset` maps, and that they were judged when they were written.
+
+    Shapes: inputs are uint8 or float32 ``(m, *shape)``, labels int64 ``(n,)``, rows int64 ``(n,)``,
+    on one device; n = m without rows. NumPy arrays and data frames become tensors.
     Guarantee: n >= 1, as many labels as inputs, finite inputs, labels >= 0.
 
     Raises:
@@ -60,12 +76,17 @@ class Samples:
     labels: Tensor
     scale: float = 1.0
     upsample: int = 1
+    rows: Int64[Tensor, " n"] | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         for name in ("inputs", "labels"):
             object.__setattr__(self, name, as_tensor(name, getattr(self, name)))
-        _require_inputs(self.inputs)
-        _require_labels(self.labels, self.inputs)
+        require_inputs(self.inputs)
+        if not self.mapped:
+            require_finite(self.inputs)
+        require_rows(self.rows, self.inputs)
+        require_labels(self.labels, self.inputs, len(self))
         if not is_real(self.scale):
             raise TypeError(
                 f"scale must be a number, got {shown(self.scale)}; leave it out for inputs that "
@@ -84,7 +105,28 @@ class Samples:
             )
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return len(self.inputs if self.rows is None else self.rows)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the inputs are mapped from a file of the cache folder."""
+        return self.origin is not None and self.origin.is_of(self.inputs)
+
+    def stored(self, index: Tensor | slice) -> Tensor:
+        """The chosen inputs as they are stored; a slice may share their memory."""
+        return self.inputs[index if self.rows is None else self.rows[index]]
+
+    def _blocks(self) -> Iterator[Tensor]:
+        """All inputs as they are stored, a few megabytes at a time."""
+        width = self.inputs.element_size() * math.prod(self.inputs.shape[1:])
+        size = max(1, BLOCK // width)
+        for start in range(0, len(self), size):
+            yield self.stored(slice(start, start + size))
+
+    def ends(self) -> Tensor:
+        """Smallest and largest entry of the inputs as they are stored."""
+        ends = [torch.stack(block.aminmax()) for block in self._blocks()]
+        return torch.stack(torch.stack(ends).aminmax())
 
     @property
     def in_shape(self) -> tuple[int, ...]:
@@ -96,11 +138,19 @@ class Samples:
     def sha256(self) -> str:
         """Hash of the content: inputs and labels as stored, scale and up-sampling.
 
-        The same on every device and in every process, whatever file the samples came from.
+        The same on every device and in every process, whatever file the samples came from. Of
+        mapped inputs it is remembered.
         """
-        facts = [str(self.inputs.dtype), list(self.inputs.shape), self.scale, self.upsample]
-        digest = hashlib.sha256(json.dumps(facts).encode())
-        for tensor in (self.inputs, self.labels):
+        shape = [len(self), *self.inputs.shape[1:]]
+        facts = json.dumps([str(self.inputs.dtype), shape, self.scale, self.upsample])
+        if self.origin is None or not self.mapped:
+            return self._hash(facts)
+        parts = [self.labels] if self.rows is None else [self.labels, self.rows]
+        return self.origin.remembered_sha256(facts, parts, partial(self._hash, facts))
+
+    def _hash(self, facts: str) -> str:
+        digest = hashlib.sha256(facts.encode())
+        for tensor in chain(self._blocks(), [self.labels]):
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
 
@@ -111,7 +161,9 @@ class Samples:
         [0, 1] where all inputs lie in it; else what bytes can hold; else the range of the inputs
         and ``ROOM`` of its widths on each side, or their magnitude where they are all the same.
         """
-        ends = torch.stack(self.inputs.aminmax()).cpu()
+        if self.inputs.dtype == torch.uint8 and self.scale >= BYTES:
+            return UNIT
+        ends = self.ends().cpu()
         low, high = self._scaled(ends)
         if low >= UNIT[0] and high <= UNIT[1]:
             return UNIT
@@ -128,26 +180,39 @@ class Samples:
         return float(both.min()), float(both.max())
 
     def batch(
-        self, index: Tensor | slice, change: Callable[[Tensor], Tensor] | None = None
+        self,
+        index: Tensor | slice,
+        change: Callable[[Tensor], Tensor] | None = None,
+        device: torch.device | str | None = None,
     ) -> Batch:
         """The chosen inputs divided by the scale, in float32, and their labels.
 
         ``index`` is a slice, an int64 tensor of positions or a boolean mask of length n. ``change``
-        takes the inputs as they are stored, where bytes are a quarter of the work of float32.
+        takes the inputs as they are stored, where bytes are a quarter of the work of float32; it
+        must not write into them. ``device``, by default that of the inputs, is where they are
+        moved to as bytes.
         Guarantee: both tensors are copies, and the same on every device to the last bit.
         """
-        inputs = self.inputs[index]
+        inputs, labels = self.stored(index), self.labels[index].clone()
+        if device is not None:
+            inputs, labels = inputs.to(device), labels.to(device)
         for axis in (-1, -2) if self.upsample > 1 else ():
             inputs = inputs.repeat_interleave(self.upsample, axis)
         inputs = (inputs if change is None else change(inputs)).to(torch.float32)
         # A CUDA tensor divided by a Python number is multiplied by a rounded reciprocal, which
         # differs from the quotient by an ulp; divided by a tensor it is correctly rounded.
         scale = torch.full((), self.scale, dtype=torch.float32, device=inputs.device)
-        return inputs / scale, self.labels[index].clone()
+        return inputs / scale, labels
 
     def to(self, device: torch.device | str) -> "Samples":
         """The same samples on ``device``."""
-        return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
+        rows = None if self.rows is None else self.rows.to(device)
+        inputs, labels = self.inputs.to(device), self.labels.to(device)
+        return replace(self, inputs=inputs, labels=labels, rows=rows)
+
+    def near(self, device: torch.device | str) -> "Samples":
+        """The same samples on ``device`` if they are few enough, else where they are."""
+        return self.to(device) if self.inputs.nbytes <= RESIDENT else self
 
     def spread(self, count: int) -> Int64[Tensor, " count"]:
         """Positions of ``count`` samples spread evenly, or of all if fewer.
@@ -170,102 +235,8 @@ class Samples:
         require_whole("limit", limit, 1, "leave it out to use every sample")
         order = np.random.RandomState(ORDER_SEED).permutation(len(self))[:limit]
         index = torch.from_numpy(order).to(self.inputs.device)
-        return replace(self, inputs=self.inputs[index], labels=self.labels[index])
-
-
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """A named data set: train samples, test samples and the names of the classes.
-
-    ``split`` says which are which where the data came without.
-    ``encoding`` says of a table what became of its columns; None of other data.
-
-    Guarantee: inputs of one shape, at least two classes with different names, every label below the
-    number of classes.
-
-    Raises:
-        ValueError: anything else.
-
-    Example:
-        >>> samples = Samples(torch.zeros(2, 3), torch.tensor([0, 1]))
-        >>> Dataset("tiny", samples, samples, ("no", "yes")).n_classes
-        2
-    """
-
-    name: str
-    train: Samples
-    test: Samples
-    classes: tuple[str, ...]
-    split: Split | None = None
-    encoding: Encoding | None = None
-
-    def __post_init__(self) -> None:
-        if self.train.in_shape != self.test.in_shape:
-            raise ValueError(
-                f"data set {self.name!r}: train and test inputs must have one shape, got "
-                f"{self.train.in_shape} and {self.test.in_shape}; resize one of them"
-            )
-        if self.n_classes < 2 or len(set(self.classes)) != self.n_classes:
-            raise ValueError(
-                f"data set {self.name!r}: classes must be two or more different names, got "
-                f"{self.classes}; a classifier needs something to choose between"
-            )
-        for split, samples in (("train", self.train), ("test", self.test)):
-            largest = int(samples.labels.max())
-            if largest >= self.n_classes:
-                raise ValueError(
-                    f"data set {self.name!r}: every {split} label must be < {self.n_classes}, the "
-                    f"number of classes, got {largest}; name the missing classes or count from 0"
-                )
-
-    @property
-    def in_shape(self) -> tuple[int, ...]:
-        """Shape of one input, without the batch dimension."""
-        return self.train.in_shape
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
-
-    def upsampled(self, factor: int) -> "Dataset":
-        """The data set with every pixel repeated; see :class:`Samples`."""
-        train, test = (replace(part, upsample=factor) for part in (self.train, self.test))
-        return replace(self, train=train, test=test)
-
-    def take(self, limit: int) -> "Dataset":
-        """At most ``limit`` train and ``limit`` test samples; see :meth:`Samples.take`."""
-        return replace(self, train=self.train.take(limit), test=self.test.take(limit))
-
-
-def _require_inputs(inputs: Tensor) -> None:
-    if inputs.dtype not in (torch.uint8, torch.float32):
-        raise ValueError(
-            f"inputs must be uint8 or float32, got {inputs.dtype}; convert them to float32"
-        )
-    if inputs.ndim < 2 or inputs.numel() == 0:
-        step = "add the batch axis: inputs[None]" if inputs.numel() else "pass a sample at least"
-        raise ValueError(
-            f"inputs must have shape (n, *shape) and hold at least one number, got "
-            f"{tuple(inputs.shape)}; {step}"
-        )
-    if inputs.dtype == torch.float32 and not bool(inputs.isfinite().all()):
-        first = int((~inputs.flatten(1).isfinite().all(1)).nonzero()[0])
-        raise ValueError(
-            f"inputs must be finite, got NaN or infinity in sample {first}; remove or repair it"
-        )
-
-
-def _require_labels(labels: Tensor, inputs: Tensor) -> None:
-    if labels.dtype != torch.int64 or labels.shape != inputs.shape[:1]:
-        raise ValueError(
-            f"labels must be int64 of shape ({len(inputs)},), one for each input, got "
-            f"{labels.dtype} of shape {tuple(labels.shape)}; pass the number of each class"
-        )
-    if labels.device != inputs.device:
-        raise ValueError(
-            f"labels must be on {inputs.device}, where the inputs are, got {labels.device}; "
-            "move them with labels.to(inputs.device)"
-        )
-    if int(labels.min()) < 0:
-        raise ValueError(f"labels must be >= 0, got {int(labels.min())}; count classes from 0")
+        if self.mapped:
+            rows = index if self.rows is None else self.rows[index]
+            return replace(self, labels=self.labels[index], rows=rows)
+        inputs, labels = self.stored(index), self.labels[index]
+        return replace(self, inputs=inputs, labels=labels, rows=None)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unitmargin.data.arrays import channels_last
 from unitmargin.data.files import CHUNK, DataError, unreadable
+from unitmargin.data.headers import read_header
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
 
 ZIP, NPY = b"PK\x03\x04", b"\x93NUMPY"
@@ -26,11 +27,6 @@ FAULTS = (
     OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 """What reading a damaged file may raise."""
-
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 def is_arrays(path: Path) -> bool:
@@ -86,7 +82,7 @@ def read_arrays(path: Path, wanted: Wanted) -> Iterator[Item]:
 def _rows(
     stream: BufferedIOBase, key: str, wanted: Wanted, labels: NDArray[np.int64] | None
 ) -> Iterator[Item]:
-    shape, dtype = _header(stream, key)
+    shape, dtype = read_header(stream, key)
     last = channels_last(shape, dtype) and shape[1:] != wanted.in_shape
     moved = (shape[0], shape[3], *shape[1:3]) if last else shape
     _require_inputs(key, moved, dtype, wanted.in_shape)
@@ -109,18 +105,6 @@ def _rows(
             yield Item(scaled(row), label, f"{key}[{number}]")
     if stream.read(1):  # also where the checksum of a zip file is compared
         raise ValueError("it goes on behind its last input")
-
-
-def _header(stream: BufferedIOBase, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    if version not in HEADERS:
-        raise ValueError(f"{key} must be of version 1 or 2, got {version}; save plain numbers")
-    shape, by_columns, dtype = HEADERS[version](stream)
-    if by_columns:
-        raise ValueError(
-            f"{key} must lie row by row, got column by column; save numpy.ascontiguousarray({key})"
-        )
-    return shape, dtype
 
 
 def _require_inputs(

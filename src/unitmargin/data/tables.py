@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Bool, Float64
 
 from unitmargin.data.cells import PARQUET, Rows, whole
+from unitmargin.data.dataset import Dataset
 from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError
 from unitmargin.data.parquet_columns import image_columns
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.samples import Samples
 from unitmargin.data.split_options import LABELS
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.table_split import draw_test_rows

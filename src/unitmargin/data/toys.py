@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from numpy.random import RandomState
 
-from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.dataset import Dataset
+from unitmargin.data.samples import Samples
 
 NOISE = 0.05
 

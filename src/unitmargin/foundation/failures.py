@@ -37,6 +37,9 @@ STEPS = {
 }
 """What to do next when the system refuses a file."""
 
+SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The system's words for no room."""
+
 OUT_OF_MEMORY = re.compile("out of memory|not enough memory|allocate memory", re.IGNORECASE)
 """How torch words it: it has a class of its own for accelerators alone."""
 

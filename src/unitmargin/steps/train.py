@@ -30,8 +30,8 @@ def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
     processes, place = join_processes(device)
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset).to(place)
-    samples = dataset.train.to(place)
-    trainer = SampleTrainer(model, samples, recipe.training, processes, quiet=True)
+    samples = dataset.train.near(place)
+    trainer = SampleTrainer(model, samples, recipe.training, processes, True, place)
     seconds = torch.tensor(trainer.seconds_per_step(), dtype=torch.float64, device=place)
     return max(1, int(60.0 * minutes / processes.average(seconds)))
 

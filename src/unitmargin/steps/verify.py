@@ -99,7 +99,7 @@ def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
     Raises:
         ValueError: the box alone is asked for, and some test input lies outside it.
     """
-    low, high = (float(end) / samples.scale for end in samples.inputs.aminmax())
+    low, high = (float(end) / samples.scale for end in samples.ends())
     fits = low >= UNIT_BOX[0] and high <= UNIT_BOX[1]
     if choice == "only" and not fits:
         span = f"from {low:g} to {high:g}"
@@ -136,7 +136,7 @@ def measure(
     return Measurements(
         model_sha256=model_sha256,
         reach=closed_form_reach(frozen, test.batch(tried)[0], radius[tried]),
-        input_range=[float(end) / test.scale for end in test.inputs.aminmax()],
+        input_range=[float(end) / test.scale for end in test.ends()],
         layers=layers,
         gradient_norms=pair_gradient_norms(frozen.in_float64(), drawn.double()),
         exhibits=list(exhibits),

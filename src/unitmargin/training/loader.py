@@ -11,7 +11,7 @@ from unitmargin.data import Samples, read_batches
 from unitmargin.models import Classifier
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Trainer
+from unitmargin.training.trainer import Share, Trainer
 
 
 class LoaderTrainer(Trainer):
@@ -35,9 +35,9 @@ class LoaderTrainer(Trainer):
         super().__init__(model, options, processes, quiet, device, len(loader))
         self.loader = loader
 
-    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self, epoch: int) -> Iterator[Share]:
         for inputs, labels in loaded(self.loader, self.model):
-            yield inputs.to(self.device), labels.to(self.device)
+            yield Share(inputs.to(self.device), labels.to(self.device), len(labels))
 
 
 def require_loader(loader: DataLoader[Any], options: TrainingOptions, processes: Processes) -> None:

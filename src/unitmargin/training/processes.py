@@ -1,13 +1,18 @@
 """Many processes: who am I, what is my share of a batch. One process needs none of it."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,19 @@ class Processes:
         if self.count > 1:
             dist.all_reduce(value)
         return float(value) / self.count
+
+    def own(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """This process's parts of some work that is done part by part."""
+        return parts[self.rank :: self.count]
+
+    def gather(self, answers: list[Answer]) -> list[Answer]:
+        """The answers of all processes to their own parts, in the order of the parts, in each."""
+        if self.count == 1:
+            return answers
+        every: list[list[Answer]] = [[] for _ in range(self.count)]
+        dist.all_gather_object(every, answers)
+        total = sum(map(len, every))
+        return [every[place % self.count][place // self.count] for place in range(total)]
 
     def wait(self) -> None:
         """Return when all processes have come here."""

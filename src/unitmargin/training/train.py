@@ -29,6 +29,8 @@ from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.trainer import Trainer
 
+ALONE = Processes()
+
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
@@ -135,11 +137,12 @@ def train(
         trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
     else:
         _set_domain(model.to(place), samples.domain)
-        trainer = sampled = SampleTrainer(model, samples.to(place), options, processes, quiet)
+        near = samples.near(place)
+        trainer = sampled = SampleTrainer(model, near, options, processes, quiet, place)
         if file:
             identity = identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(file, identity)]
-    test = None if test is None else test.to(place)
+    test = None if test is None else test.near(place)
     with retained_memory():
         for epoch in range(len(history), trainer.epochs):
             history.append(_train_epoch(trainer, epoch, test))
@@ -186,7 +189,7 @@ def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRec
     if trainer.evaluates(epoch):
         network = fixed_network(trainer.model.eval())
         if test is not None:
-            clean, certified = evaluate(network, test)
+            clean, certified = evaluate(network, test, trainer.processes, trainer.device)
         error = largest_error(network_rows(network), GNP)
     seconds = time.perf_counter() - started
     return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds)
@@ -219,20 +222,25 @@ def _fitting(model: Classifier, name: str, data: Data) -> Samples:
 
 
 @torch.no_grad()
-def evaluate(network: FixedNetwork, samples: Samples) -> tuple[float, float]:
+def evaluate(
+    network: FixedNetwork,
+    samples: Samples,
+    processes: Processes = ALONE,
+    device: torch.device | None = None,
+) -> tuple[float, float]:
     """Clean accuracy, and the share of samples right with a radius above 36/255.
 
     Radii here divide by the row distances of the head and the constant of the input normalisation
     and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
-    measured constants for every layer.
+    measured constants for every layer. Of several processes each evaluates some of the batches.
     """
     rows = network.head.weight.double()
     constants = torch.cdist(rows, rows) * network.input_scale
-    right, radius = [], []
-    for start in range(0, len(samples), EVALUATION_BATCH):
-        inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH))
+    found = []
+    for start in processes.own(range(0, len(samples), EVALUATION_BATCH)):
+        inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH), device=device)
         logits = network(inputs)
-        right.append(margins(logits, labels) > 0)
-        radius.append(certificate_from_logits(logits, constants).radius)
-    figures = torch.cat(right), torch.cat(radius)
-    return int(figures[0].sum()) / len(samples), certified_share(*figures, HEADLINE_EPSILON)
+        radius = certificate_from_logits(logits, constants).radius
+        found.append(((margins(logits, labels) > 0).cpu(), radius.cpu()))
+    right, radius = map(torch.cat, zip(*processes.gather(found), strict=True))
+    return int(right.sum()) / len(samples), certified_share(right, radius, HEADLINE_EPSILON)

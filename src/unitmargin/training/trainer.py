@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +18,18 @@ from unitmargin.training.options import TrainingOptions
 from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.schedules import SCHEDULES
+
+
+class Share(NamedTuple):
+    """What one process takes of a batch, on its device.
+
+    Attributes:
+        batch: samples of the whole batch.
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    batch: int
 
 
 class Trainer(ABC):
@@ -57,8 +70,8 @@ class Trainer(ABC):
         require_precision(options.precision, model)
 
     @abstractmethod
-    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The batches of an epoch, on the device."""
+    def _batches(self, epoch: int) -> Iterator[Share]:
+        """This process's shares of the batches of an epoch, on the device."""
 
     def epoch(self, epoch: int) -> tuple[float, float]:
         """One pass over the batches; mean loss and last learning rate."""
@@ -70,11 +83,11 @@ class Trainer(ABC):
         # disable=None hides the bar where the output is no terminal, as a log.
         bar = tqdm(batches, desc=shown, total=length, leave=False, disable=self.quiet or None)
         self.model.train()
-        for step, (inputs, labels) in enumerate(bar):
+        for step, share in enumerate(bar):
             progress = (first + step) / self.steps
-            seen += len(labels)
+            seen += share.batch
             try:
-                total += self._step(inputs, labels, progress) * len(labels)
+                total += self._step(share, progress) * share.batch
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
                 raise FloatingPointError(
                     f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
@@ -92,13 +105,11 @@ class Trainer(ABC):
         """Whether the network is evaluated after this epoch."""
         return (epoch + 1) % self.options.evaluate_every == 0 or epoch + 1 == self.epochs
 
-    def _step(self, inputs: Tensor, labels: Tensor, progress: float) -> Tensor:
+    def _step(self, share: Share, progress: float) -> Tensor:
         options = self.options
-        count = len(labels)
-        own = self.processes.share(torch.arange(count, device=self.device))
         with training_precision(options.precision, self.device):
-            loss = self.loss(self.network(inputs[own]), labels[own])
-            loss = loss * self.processes.weight(count, len(own))
+            loss = self.loss(self.network(share.inputs), share.labels)
+            loss = loss * self.processes.weight(share.batch, len(share.labels))
             loss.backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
