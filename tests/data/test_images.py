@@ -3,6 +3,7 @@
 import lzma
 import os
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from unitmargin.data.files import DataError
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import images
 from unitmargin.data.pixels import pixels
+from unitmargin.data.samples import Samples
 
 
 def packed(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> Path:
@@ -333,3 +335,62 @@ def test_an_interruption_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         images(write_folder(tmp_path / "a", pets))
     assert kept(cache) == []
+
+
+def test_an_interrupted_decoding_goes_on(
+    tmp_path: Path, cache: Path, pets: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = (packed(tmp_path / name, pets) for name in ("a", "other"))
+    whole = images(other, tmp_path / "elsewhere")
+    decoded: list[str] = []
+    original = pixels
+
+    def noted(content: bytes, name: str, *options: object) -> np.ndarray:
+        if len(decoded) == 3:
+            raise KeyboardInterrupt
+        decoded.append(name)
+        return original(content, name)
+
+    monkeypatch.setattr(unitmargin.data.pixels, "pixels", noted)
+    with pytest.raises(KeyboardInterrupt):
+        images(path)
+    assert [folder.suffix for folder in kept(cache)] == [".begun"]
+    begun, decoded = decoded, []
+    again = images(path)
+    assert len(decoded) == 2
+    assert not set(begun) & set(decoded)
+    assert len(kept(cache)) == 1
+    for mine, right in ((again.train, whole.train), (again.test, whole.test)):
+        assert torch.equal(mine.inputs, right.inputs)
+        assert mine.sha256 == right.sha256
+
+
+def test_samples_of_kept_images_are_as_those_in_memory(tmp_path: Path) -> None:
+    dataset = images(album(tmp_path / "photos"), options=ImageOptions(resize=8))
+    for samples in (dataset.train, dataset.test, dataset.train.take(5)):
+        assert samples.mapped
+        assert samples.rows is not None
+        own = Samples(samples.stored(slice(None)), samples.labels, samples.scale)
+        assert not own.mapped
+        for _ in range(2):  # computed, then remembered
+            assert samples.sha256 == own.sha256
+        assert torch.equal(samples.ends(), own.ends())
+        for index in (slice(1, 4), torch.tensor([2, 0]), samples.labels == 1):
+            for mine, right in zip(samples.batch(index), own.batch(index), strict=True):
+                assert torch.equal(mine, right)
+
+
+def test_a_changed_copy_of_mapped_samples_has_a_hash_of_its_own(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
+    samples = images(write_folder(tmp_path / "a", pets)).train
+    changed = [
+        replace(samples, inputs=255 - samples.inputs),
+        replace(samples, labels=samples.labels.flip(0)),
+        replace(samples, scale=1.0),
+        replace(samples, upsample=2),
+        samples.take(2),
+    ]
+    for _ in range(2):
+        assert len({part.sha256 for part in (samples, *changed)}) == 6
+    assert not changed[0].mapped

@@ -17,7 +17,7 @@ from unitmargin.data.dataset import Dataset
 from unitmargin.data.files import DataError
 from unitmargin.data.headers import ColumnsError, read_header
 from unitmargin.data.kept import Arrays, Kept, keep_arrays, save_array
-from unitmargin.data.npy import RowWriter, as_mapped, map_array
+from unitmargin.data.npy import Pages, RowWriter, as_mapped, map_array
 from unitmargin.data.origin import Origin
 from unitmargin.data.remembered import remembered_fingerprint
 from unitmargin.data.sample_rules import BLOCK
@@ -194,7 +194,7 @@ def _samples(arrays: Arrays, split: str, kept: Kept | None) -> Samples:
             f"y_{split} must be integers, got {labels.dtype}; store the number of each class"
         )
     stored, scale = as_mapped(_stored(inputs)), BYTES if inputs.dtype == np.uint8 else 1.0
-    origin = None if kept is None else Origin(stored, kept.sha256[key], kept.folder)
+    origin = None if kept is None else Origin(stored, kept.sha256[key], kept.folder, Pages(inputs))
     try:
         return Samples(stored, torch.from_numpy(labels.astype(np.int64)), scale, origin=origin)
     except ValueError as fault:

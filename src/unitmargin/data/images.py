@@ -19,7 +19,7 @@ from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.image_writer import ImageWriter
 from unitmargin.data.kept import Kept, keep_arrays, save_array
 from unitmargin.data.layout import Layout, read_layout
-from unitmargin.data.npy import as_mapped, map_array
+from unitmargin.data.npy import Pages, as_mapped, map_array
 from unitmargin.data.origin import Origin
 from unitmargin.data.parquet import image_shards, read_image_rows, read_shards
 from unitmargin.data.remembered import remembered, remembered_fingerprint, source_memory
@@ -237,11 +237,10 @@ def _samples(kept: Kept, chosen: Int64[np.ndarray, " n"], classes: tuple[str, ..
     numbering = np.array([numbers.get(label, -1) for label in map(str, kept.arrays["classes"])])
     labels = torch.from_numpy(numbering[kept.arrays["rank"][chosen]].astype(np.int64))
     inputs, sha256 = as_mapped(kept.arrays["x"]), kept.sha256["x"]
+    whence = kept.folder, Pages(kept.arrays["x"])
     first, last = int(chosen[0]), int(chosen[-1]) + 1
     if np.array_equal(chosen, np.arange(first, last)):
         part = inputs[first:last]
-        return Samples(
-            part, labels, BYTES, origin=Origin(part, f"{sha256} from {first}", kept.folder)
-        )
-    origin = Origin(inputs, sha256, kept.folder)
+        return Samples(part, labels, BYTES, origin=Origin(part, f"{sha256} from {first}", *whence))
+    origin = Origin(inputs, sha256, *whence)
     return Samples(inputs, labels, BYTES, rows=torch.from_numpy(chosen), origin=origin)

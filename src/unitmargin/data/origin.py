@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from unitmargin.data.npy import Pages
 from unitmargin.foundation.files import write_text
 
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -25,11 +26,13 @@ class Origin(NamedTuple):
         inputs: the tensor itself, which keeps its memory from being used for another one.
         sha256: of the whole that the inputs are part of, and which part they are.
         folder: where hashes are remembered.
+        pages: of the map.
     """
 
     inputs: Tensor
     sha256: str
     folder: Path
+    pages: Pages
 
     def is_of(self, inputs: Tensor) -> bool:
         """Whether a tensor is the one on the mapped memory."""

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from unitmargin.data.npy import can_take_rows, take_rows
 from unitmargin.data.origin import Origin
 from unitmargin.data.sample_rules import (
     BLOCK,
@@ -114,7 +115,15 @@ class Samples:
 
     def stored(self, index: Tensor | slice) -> Tensor:
         """The chosen inputs as they are stored; a slice may share their memory."""
-        return self.inputs[index if self.rows is None else self.rows[index]]
+        chosen = index if self.rows is None else self.rows[index]
+        apart = isinstance(chosen, Tensor) and chosen.dtype == torch.int64 and chosen.ndim == 1
+        if isinstance(chosen, Tensor) and apart and can_take_rows(self.inputs):
+            found = take_rows(self.inputs, chosen)
+        else:
+            found = self.inputs[chosen]
+        if self.origin is not None:
+            self.origin.pages.touch(found.nbytes, len(found) if apart else 1)
+        return found
 
     def _blocks(self) -> Iterator[Tensor]:
         """All inputs as they are stored, a few megabytes at a time."""
