@@ -26,9 +26,10 @@ as most do on large images, is then several times as fast. Torch reads it at its
 
 def train(options: RecipeOptions) -> int:
     """Train a recipe into its run folder; goes on where an interrupted run stopped."""
-    from unitmargin.steps.train import train_recipe
+    from unitmargin.steps.train import train_run
+    from unitmargin.training.processes import print_last
 
-    train_recipe(*options.open(), options.device, options.minutes, options.log)
+    print_last(train_run(*options.open(), options.device, options.minutes, options.log))
     return 0
 
 
@@ -66,8 +67,11 @@ def certify(
             it or next to the file.
     """
     from unitmargin.steps.certify import certify_model
+    from unitmargin.training.processes import join_processes, print_last
 
-    print(certify_model(model, data, inputs, out, **vars(evaluation)))
+    _, device = join_processes(evaluation.device)
+    chosen = vars(evaluation) | {"device": str(device)}
+    print_last(certify_model(model, data, inputs, out, **chosen))
     return 0
 
 
@@ -116,10 +120,12 @@ def verify(
     """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.verify import verify_run
+    from unitmargin.training.processes import join_processes, print_last
 
+    join_processes("cpu")
     chosen = solvers, samples, box, rounding_attack, data
     message, passed = verify_run(RunFolder(folder), *chosen)
-    print(message)
+    print_last(message)
     return 0 if passed else 1
 
 

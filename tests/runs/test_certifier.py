@@ -16,9 +16,9 @@ from unitmargin.frozen import FrozenNetwork, save
 from unitmargin.guard import Claims, Model
 from unitmargin.runs.certifier import (
     FrozenCertifier,
-    certify_batches,
     certify_files,
     is_run,
+    judged_batches,
     open_certifier,
 )
 
@@ -125,8 +125,9 @@ def test_the_first_input_outside_of_the_domain_is_named(named: bool, where: str)
 
     certifier = Counter()
     message = rf"must lie in \[0.0, 1.0\], .* from 0.0 to 1.5, the first outside in {where};"
+    judged = judged_batches(certifier, batches())
+    assert len(next(judged).inputs) == 3
     with pytest.raises(ValueError, match=message):
-        list(certify_batches(certifier, batches()))
-    assert certifier.asked == 3
+        next(judged)
     certifier.domain = None  # type: ignore[assignment]
-    assert len(list(certify_batches(certifier, batches()))) == 2
+    assert len(list(judged_batches(certifier, batches()))) == 2

@@ -165,6 +165,17 @@ def closest_found(searches: Sequence[Search]) -> Search:
     )
 
 
+def join_searches(searches: Sequence[Search]) -> Search:
+    """One search of parts of the samples, which are put in the order of their positions."""
+    index = torch.cat([search.index for search in searches])
+    order = index.argsort()
+    names = [name for name, value in vars(searches[0]).items() if isinstance(value, Tensor)]
+    joined: dict[str, Any] = {
+        name: torch.cat([getattr(search, name) for search in searches])[order] for name in names
+    }
+    return replace(searches[0], **joined)
+
+
 def search_boundary(
     frozen: FrozenNetwork,
     inputs: Tensor,

@@ -114,11 +114,20 @@ def certify_files(
         DataError: files that hold no inputs of the network; see :func:`read_inputs`.
         ValueError: inputs outside of its domain, or fewer than one a batch.
     """
+    for batch in judged_batches(certifier, input_batches(certifier, data, batch_size)):
+        yield batch, certifier.certify(batch.inputs)
+
+
+def input_batches(certifier: Model, data: Path, batch_size: int) -> Iterator[InputBatch]:
+    """New inputs from files for a network, batch by batch.
+
+    Raises:
+        DataError: files that hold no inputs of the network; see :func:`read_inputs`.
+    """
     images = certifier.images if isinstance(certifier, FrozenCertifier) else None
     encoding = read_encoding(certifier.encoding, certifier.in_shape)
     wanted = certifier.in_shape, certifier.classes, batch_size
-    batches = read_inputs(data, *wanted, images=images, encoding=encoding)
-    return certify_batches(certifier, batches)
+    return read_inputs(data, *wanted, images=images, encoding=encoding)
 
 
 def table_units(network: Model | FrozenNetwork) -> str | None:
@@ -132,10 +141,8 @@ def table_units(network: Model | FrozenNetwork) -> str | None:
     return None if encoding is None else encoding.units
 
 
-def certify_batches(
-    certifier: Model, batches: Iterator[InputBatch]
-) -> Iterator[tuple[InputBatch, Claims]]:
-    """Batches and what is claimed of them, one after the other.
+def judged_batches(certifier: Model, batches: Iterator[InputBatch]) -> Iterator[InputBatch]:
+    """The same batches.
 
     Raises:
         ValueError: inputs outside of the domain.
@@ -144,7 +151,7 @@ def certify_batches(
     for batch in batches:
         names = batch.sources or tuple(f"sample {done + place}" for place in range(len(batch[0])))
         _require_domain(certifier.domain, batch.inputs, names)
-        yield batch, certifier.certify(batch.inputs)
+        yield batch
         done += len(batch.inputs)
 
 

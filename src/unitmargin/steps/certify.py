@@ -21,14 +21,15 @@ from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, wri
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
     FrozenCertifier,
-    certify_batches,
-    certify_files,
+    input_batches,
     is_run,
+    judged_batches,
     open_certifier,
     table_units,
 )
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import TABLE
+from unitmargin.training.processes import joined_processes
 
 
 def certify_samples(
@@ -52,6 +53,8 @@ def certify_run(
     batch_size: int = CERTIFY_BATCH,
 ) -> str:
     """Certify the test samples of a run folder, or new inputs.
+
+    Of several processes each certifies some of the batches, and the first writes.
 
     Args:
         folder: a frozen run.
@@ -174,8 +177,8 @@ def _require_out(out: Path) -> Path:
 
 
 def _spool(inputs: bool, place: Path) -> AbstractContextManager[SpooledRows | None]:
-    """Where inputs wait that are kept."""
-    return spool_rows(place) if inputs else nullcontext()
+    """Where inputs wait that are kept, in the first process."""
+    return spool_rows(place) if inputs and joined_processes().first else nullcontext()
 
 
 def _certify(
@@ -183,22 +186,26 @@ def _certify(
 ) -> Certificates:
     """Certificates of samples or files; ``kept`` takes in the inputs as they were certified."""
     require_whole("batch_size", batch_size, 1, "leave it out")
-    if isinstance(given, Samples):
-        answers = certify_batches(certifier, _batches(given, batch_size))
-    else:
-        answers = certify_files(certifier, given, batch_size)
-    digest = hashlib.sha256()
+    batches = (
+        _batches(given, batch_size)
+        if isinstance(given, Samples)
+        else input_batches(certifier, given, batch_size)
+    )
+    processes, digest = joined_processes(), hashlib.sha256()
     parts: list[tuple[NDArray[Any], ...]] = []
     sources: list[str] = []
-    for batch, claims in answers:
-        hash_inputs(digest, batch.inputs)
-        parts.append((batch.labels, *claims))
+    for number, batch in enumerate(judged_batches(certifier, batches)):
         sources += batch.sources
-        if kept is not None:
-            kept.add(batch.inputs)
-    columns = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
+        if processes.first:
+            hash_inputs(digest, batch.inputs)
+            if kept is not None:
+                kept.add(batch.inputs)
+        if processes.does(number):
+            parts.append((batch.labels, *certifier.certify(batch.inputs)))
+    columns = zip(*processes.gather(parts), strict=True)
+    joined = (torch.from_numpy(np.concatenate(column)) for column in columns)
     return Certificates(
-        **dict(zip(TENSORS, columns, strict=True)),
+        **dict(zip(TENSORS, joined, strict=True)),
         profile=certifier.profile,
         source=tuple(sources),
         numbers_sha256=digest.hexdigest(),
@@ -214,11 +221,13 @@ def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
 def _write(
     certifier: Model, certificates: Certificates, kept: SpooledRows | None, place: Path
 ) -> None:
-    folder = RunFolder(place)
+    folder, processes = RunFolder(place), joined_processes()
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
-    with folder.hold():
-        write_certificates(*files, certified=kept, units=table_units(certifier))
+    if processes.first:
+        with folder.hold():
+            write_certificates(*files, certified=kept, units=table_units(certifier))
+    processes.wait()
 
 
 def _shares(certificates: Certificates) -> str:

@@ -16,7 +16,7 @@ from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.logs import Log, open_log, require_log
 from unitmargin.training.precision import require_precision
-from unitmargin.training.processes import join_processes, leave_processes
+from unitmargin.training.processes import join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.schedules import extendable
 from unitmargin.training.train import EpochRecord, train
@@ -135,18 +135,3 @@ def _require_same_training(folder: RunFolder, identity: Identity, samples: int) 
             )
     if folder.checkpoint_file.is_file():
         read_checkpoint(folder.checkpoint_file).require(identity, samples)
-
-
-def train_recipe(
-    recipe: Recipe,
-    folder: RunFolder,
-    device: str = "cpu",
-    minutes: float | None = None,
-    log: str | None = None,
-) -> bool:
-    """Train and print the message; of many processes only in the first. Whether this is it."""
-    message = train_run(recipe, folder, device, minutes, log)
-    first = leave_processes()
-    if first:
-        print(message)
-    return first

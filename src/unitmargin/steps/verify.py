@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from unitmargin.auditing.audit import Audit, audit
 from unitmargin.auditing.finding import Finding, at_most, not_run
@@ -19,7 +20,14 @@ from unitmargin.certificates.findings import (
     stored_finding,
 )
 from unitmargin.certificates.plane import PLANE_SHAPE, sample_plane
-from unitmargin.certificates.tightness import Box, Search, describe, search_boundary, tightness
+from unitmargin.certificates.tightness import (
+    Box,
+    Search,
+    describe,
+    join_searches,
+    search_boundary,
+    tightness,
+)
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork
@@ -33,6 +41,7 @@ from unitmargin.runs.recipe import Recipe
 from unitmargin.runs.searches import write_searches
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.choice import Choice, read_choice
+from unitmargin.training.processes import Processes, joined_processes
 
 DEFAULT_SOLVERS = ("sphere_tracing",)
 
@@ -175,6 +184,8 @@ def verify_run(
 ) -> tuple[str, bool]:
     """Try to break the promises of a run folder; the message, and whether all were kept.
 
+    Of several processes each searches its share of the samples; the first does all else.
+
     Args:
         folder: a certified run.
         solvers: names of ``SOLVERS``, with options as in ``sphere_tracing:steps=300``; see
@@ -202,12 +213,12 @@ def verify_run(
     boxes = choose_boxes(test, box)
     chosen = test.spread(count)
     inputs, labels = test.batch(chosen)
+    processes = joined_processes()
+    searches = _searches(frozen, (inputs, labels, chosen), boxes, choices, processes)
+    if not processes.first:
+        processes.wait()
+        return "", True
     found = verify(frozen, Samples(inputs, labels), certificates.at(chosen))
-    searches = [
-        search_boundary(frozen, inputs, labels, chosen, choice.name, bounds, **dict(choice.options))
-        for bounds in boxes
-        for choice in choices
-    ]
     found.append(search_finding(searches))
     if rounding:
         found.append(rounding_finding(frozen, inputs))
@@ -224,7 +235,29 @@ def verify_run(
         write_searches(folder.solvers_file, searches)
         measurements.write(folder.measurements_file)
         findings.write(folder.checks_file)
+    processes.wait()
     return _message(folder, findings, searches), findings.passed
+
+
+def _searches(
+    frozen: FrozenNetwork,
+    samples: tuple[Tensor, Tensor, Tensor],
+    boxes: Sequence[Box | None],
+    choices: Sequence[Choice],
+    processes: Processes,
+) -> list[Search]:
+    """The searches of all choices in all boxes; of several processes each searches its share of the
+    samples, which are inputs, labels and positions."""
+    own = torch.tensor(processes.own(range(len(samples[0]))), dtype=torch.int64)
+    inputs, labels, index = (part[own] for part in samples)
+    answers = [
+        search_boundary(frozen, inputs, labels, index, choice.name, bounds, **dict(choice.options))
+        for bounds in boxes
+        for choice in choices
+        if len(own)
+    ]
+    every = [part for part in processes.gather([answers]) if part]
+    return [join_searches(parts) for parts in zip(*every, strict=True)]
 
 
 def _count(recipe: Recipe, n_samples: int | None) -> int:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
@@ -10,6 +11,10 @@ import torch.distributed as dist
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+
+PATIENCE = timedelta(days=1)
+"""How long a process waits for the others, of which one may decode images or freeze the network: if
+one ends, the launcher ends all."""
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -45,9 +50,18 @@ class Processes:
             dist.all_reduce(value)
         return float(value) / self.count
 
+    def say(self, message: str) -> None:
+        """Print in the first process alone."""
+        if self.first:
+            print(message)
+
     def own(self, parts: Sequence[Part]) -> Sequence[Part]:
         """This process's parts of some work that is done part by part."""
         return parts[self.rank :: self.count]
+
+    def does(self, part: int) -> bool:
+        """Whether a part, by its number, is this process's own."""
+        return part % self.count == self.rank
 
     def gather(self, answers: list[Answer]) -> list[Answer]:
         """The answers of all processes to their own parts, in the order of the parts, in each."""
@@ -80,8 +94,14 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
         chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(chosen)
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    return Processes(dist.get_rank(), dist.get_world_size()), chosen
+        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
+    return joined_processes(), chosen
+
+
+def joined_processes() -> Processes:
+    """The group that this process has joined; alone it is one of one."""
+    joined = dist.is_available() and dist.is_initialized()
+    return Processes(dist.get_rank(), dist.get_world_size()) if joined else Processes()
 
 
 def require_device(device: str | torch.device) -> torch.device:
@@ -106,3 +126,9 @@ def leave_processes() -> bool:
     first = dist.get_rank() == 0
     dist.destroy_process_group()
     return first
+
+
+def print_last(message: str) -> None:
+    """Leave the group, and print in its first process alone."""
+    if leave_processes():
+        print(message)
