@@ -9,6 +9,7 @@ from unitmargin.data.arrays import npz
 from unitmargin.data.augment import crop_flip, draw_crops, random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.dataset import Dataset
+from unitmargin.data.decoding import spare_cores
 from unitmargin.data.digits import digits
 from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
 from unitmargin.data.files import DataError
@@ -17,11 +18,13 @@ from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import MixedSizesError, images
 from unitmargin.data.parquet import image_shards
 from unitmargin.data.samples import Samples
+from unitmargin.data.sharded import shards
 from unitmargin.data.split import Split
 from unitmargin.data.split_options import SplitOptions
 from unitmargin.data.stream import InputBatch, holds_images, holds_splits, read_inputs
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.tables import load_table, usable
+from unitmargin.data.tar_shards import TarShards
 from unitmargin.data.toys import TOYS, toy
 from unitmargin.foundation.choice import choose, require_kind
 from unitmargin.foundation.files import as_path
@@ -30,9 +33,9 @@ from unitmargin.foundation.numbers import shown
 __all__ = [
     "DATASETS", "ENCODING", "MADE", "DataError", "Dataset", "Encoding", "Given",
     "ImageOptions", "InputBatch", "MixedSizesError", "Samples", "Split", "SplitOptions",
-    "TableOptions", "as_samples", "augment", "crop_flip", "draw_crops", "holds_images",
+    "TableOptions", "TarShards", "as_samples", "augment", "crop_flip", "draw_crops", "holds_images",
     "holds_splits", "image_shards", "is_torch_data", "load_dataset", "radius_units",
-    "random_crop_flip", "read_batches", "read_encoding", "read_inputs", "usable",
+    "random_crop_flip", "read_batches", "read_encoding", "read_inputs", "spare_cores", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -45,10 +48,15 @@ DATASETS: dict[str, Loader] = {
     "cifar10": cifar10,
     "cifar100": cifar100,
     "images": images,
+    "shards": shards,
     "npz": lambda path, cache: npz(path, cache=cache),
     "table": lambda path, cache, options=None: load_table(path, options or TableOptions()),
 }
 """All data sets; those that come from files are functions of a path and a cache folder."""
+
+
+OF_IMAGES = ("images", "shards")
+"""Data sets of images that are decoded."""
 
 
 def load_dataset(
@@ -58,18 +66,21 @@ def load_dataset(
     cache: Path | None = None,
     split: Split | None = None,
     table: TableOptions | None = None,
+    test: str | None = None,
     **options: Any,
 ) -> Dataset:
     """The data set of that name in ``DATASETS``.
 
     Args:
-        path: file or folder of "images", "npz" and "table"; "cifar10" and "cifar100" are
+        path: file or folder of "images", "npz" and "table", the pattern of the training shards of
+            "shards" (``train-{0000..0146}.tar``); "cifar10" and "cifar100" are
             downloaded without.
         limit: takes that many train and test samples, in a fixed order.
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
         table: how a "table" is read; default: as it is, see :class:`TableOptions`.
+        test: of "shards", the pattern of the shards of test images.
         split: of "images", the split of a run (``Dataset.split``); default: one is drawn if needed.
-        options: of "images": resize, channels, label, test_share, split_seed; see
+        options: of "images" and "shards": resize, channels, label, test_share, split_seed; see
             :class:`ImageOptions`.
 
     Raises:
@@ -89,11 +100,11 @@ def load_dataset(
             f"path must be left out for data set {name!r}, which needs no file, got {file}; "
             'load a file under the name "images", "npz" or "table"'
         )
-    if name in ("images", "npz", "table") and file is None:
+    if name in ("images", "npz", "shards", "table") and file is None:
         raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
     given = ImageOptions(**options)
     unwanted = [*given.given(), *(["split"] if split is not None else [])]
-    if name != "images" and unwanted:
+    if name not in OF_IMAGES and unwanted:
         raise ValueError(
             f"{unwanted[0]} must be left out for data set {name!r}, which is read as it is, got "
             f'{shown(options.get(unwanted[0], split))}; it is an option of "images"'
@@ -106,6 +117,7 @@ def load_dataset(
             )
     own: dict[str, dict[str, Any]] = {
         "images": {"options": given, "split": split},
+        "shards": {"options": given, "test": test or ""},
         "table": {"options": table},
     }
     dataset = load() if name in MADE else load(file, folder, **own.get(name, {}))

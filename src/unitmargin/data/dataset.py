@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from unitmargin.data.encoding import Encoding
 from unitmargin.data.samples import Samples
 from unitmargin.data.split import Split
+from unitmargin.data.tar_shards import TarShards
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Dataset:
     """
 
     name: str
-    train: Samples
+    train: Samples | TarShards
     test: Samples
     classes: tuple[str, ...]
     split: Split | None = None
@@ -64,9 +65,21 @@ class Dataset:
 
     def upsampled(self, factor: int) -> "Dataset":
         """The data set with every pixel repeated; see :class:`Samples`."""
-        train, test = (replace(part, upsample=factor) for part in (self.train, self.test))
-        return replace(self, train=train, test=test)
+        if factor == 1:
+            return self
+        train = replace(self._in_memory("upsample", factor), upsample=factor)
+        return replace(self, train=train, test=replace(self.test, upsample=factor))
 
     def take(self, limit: int) -> "Dataset":
         """At most ``limit`` train and ``limit`` test samples; see :meth:`Samples.take`."""
-        return replace(self, train=self.train.take(limit), test=self.test.take(limit))
+        train = self._in_memory("limit", limit)
+        return replace(self, train=train.take(limit), test=self.test.take(limit))
+
+    def _in_memory(self, what: str, value: int) -> Samples:
+        """The train samples, which a stream cannot give where some are chosen or enlarged."""
+        if isinstance(self.train, TarShards):
+            raise ValueError(
+                f"{what} must be left out for shards, which are streamed as they are, got {value}; "
+                "name fewer shards"
+            )
+        return self.train

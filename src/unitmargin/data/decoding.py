@@ -46,7 +46,7 @@ def decode(
     """
     from unitmargin.data.pixels import pixels
 
-    count = _cores() if processes is None else processes
+    count = spare_cores() if processes is None else processes
     rest = iter(images)
     done = 0
     for name, content in rest:
@@ -103,7 +103,8 @@ def _leave_interruptions() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _cores() -> int:
+def spare_cores() -> int:
+    """How many processes may decode; one of a process that was itself started to."""
     if multiprocessing.parent_process() is not None:
         return 1
     affinity = getattr(os, "sched_getaffinity", None)

@@ -120,7 +120,7 @@ def _make(
     entries = (
         _of_shards(path, shards, options.label, len(layout.places)) if shards else _of_files(path)
     )
-    _decode(folder, path, entries, layout, options)
+    decode_images(folder, path, entries, layout, options)
     places, ranks = layout.places.values(), {c: rank for rank, c in enumerate(layout.classes)}
     tests = [place.test if layout.split else UNSPLIT for place in places]
     save_array(folder, "test", np.array(tests, np.int8))
@@ -131,13 +131,14 @@ def _make(
     _dataset(Kept(folder, arrays, {"x": ""}), name, path, options, split)
 
 
-def _decode(
+def decode_images(
     folder: Path,
     path: Path,
     entries: Iterable[tuple[str, Callable[[], bytes]]],
     layout: Layout,
     options: ImageOptions,
 ) -> None:
+    """Write images into a folder of the cache, at the places of a layout."""
     under_way: deque[tuple[str, int, bytes]] = deque()
     with ImageWriter(folder, len(layout.places)) as writer:
         contents = _contents(path, entries, layout, writer, under_way)

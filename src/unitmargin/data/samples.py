@@ -109,6 +109,11 @@ class Samples:
         return len(self.inputs if self.rows is None else self.rows)
 
     @property
+    def device(self) -> torch.device:
+        """Where the inputs are."""
+        return self.inputs.device
+
+    @property
     def mapped(self) -> bool:
         """Whether the inputs are mapped from a file of the cache folder."""
         return self.origin is not None and self.origin.is_of(self.inputs)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from unitmargin.data import Dataset, Samples, Split, load_dataset
+from unitmargin.data import Dataset, Samples, Split, TarShards, load_dataset
 from unitmargin.layers.normalize import Normalize, normalize_from
 from unitmargin.models import Classifier, build_model
-from unitmargin.runs.recipe import TABLE, Recipe
+from unitmargin.runs.recipe import SHARDS, TABLE, Recipe
 
 BATCH_NUMBERS = 2**20
 """Numbers of a batch from which statistics are computed: 8 MB in float64."""
@@ -20,6 +20,8 @@ def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
     """The recipe's data set, limited and up-sampled as it says; split as a run has it."""
     data = recipe.data
     table, options = (data.table(), {}) if data.name == TABLE else (None, data.given())
+    if data.name == SHARDS:
+        options["test"] = data.test
     dataset = load_dataset(data.name, data.path, data.limit, split=split, table=table, **options)
     return dataset.upsampled(data.upsample)
 
@@ -40,8 +42,11 @@ def recipe_model(
     return build_model(name, in_shape, n_classes, normalize=normalize, **options)
 
 
-def _inputs(samples: Samples) -> Iterator[Tensor]:
+def _inputs(samples: Samples | TarShards) -> Iterator[Tensor]:
     """The inputs in batches of bounded size, for statistics of each channel."""
+    if isinstance(samples, TarShards):
+        yield from samples.every_image()
+        return
     # Pixels that are all repeated equally often have the statistics of the pixels themselves.
     stored = replace(samples, upsample=1)
     size = max(1, BATCH_NUMBERS // math.prod(stored.in_shape))

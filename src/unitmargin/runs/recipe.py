@@ -58,12 +58,23 @@ NAMED_BY = {".csv": TABLE, ".parquet": TABLE, ".npz": "npz"}
 """Data sets that the end of a path names."""
 
 
-IMAGES = "images"
+TEST = "test"
 
-OF_TABLES = [key for key in TableOptions.model_fields if key not in ImageOptions.model_fields]
+IMAGES, SHARDS = "images", "shards"
+
+OF_TABLES = [
+    key for key in TableOptions.model_fields if key not in ImageOptions.model_fields and key != TEST
+]
 """Options of tables alone: a split is drawn of images, too, and they may have a label column."""
 
-OF_IMAGES = [key for key in ImageOptions.model_fields if key not in TableOptions.model_fields]
+PREPARED = ["resize", "channels"]
+"""Options of images that also shards have."""
+
+OF_IMAGES = [
+    key
+    for key in ImageOptions.model_fields
+    if key not in TableOptions.model_fields and key not in PREPARED
+]
 """Options of images alone."""
 
 OF_BOTH = [key for key in ImageOptions.model_fields if key in TableOptions.model_fields]
@@ -105,8 +116,10 @@ class DataOptions(ImageOptions, TableOptions):
         left_out = DataOptions.model_construct()
         for keys, owners in (
             (OF_TABLES, [TABLE]),
+            (PREPARED, [IMAGES, SHARDS]),
             (OF_IMAGES, [IMAGES]),
             (OF_BOTH, [IMAGES, TABLE]),
+            ([TEST], [TABLE, SHARDS]),
         ):
             foreign = [key for key in keys if getattr(self, key) != getattr(left_out, key)]
             if foreign and self.name not in owners:

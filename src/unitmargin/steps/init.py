@@ -12,6 +12,7 @@ from unitmargin.data import (
     Dataset,
     MixedSizesError,
     TableOptions,
+    TarShards,
     image_shards,
     load_dataset,
     usable,
@@ -217,7 +218,7 @@ def _training(dataset: Dataset) -> list[Line]:
 
 def _offset(dataset: Dataset) -> float:
     """Half the spread of a number of the inputs, which is 1 for standard deviations."""
-    if dataset.encoding is not None:
+    if dataset.encoding is not None or isinstance(dataset.train, TarShards):
         return 0.5
     inputs, _ = dataset.train.batch(dataset.train.spread(1000))
     spread = float(inputs.double().std(0, correction=0).square().mean().sqrt())

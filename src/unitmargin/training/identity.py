@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from unitmargin.data import Samples
+from unitmargin.data import Samples, TarShards
 from unitmargin.foundation.options import Options
 from unitmargin.models import Classifier, describe_network
 from unitmargin.training.options import TrainingOptions
@@ -77,7 +77,7 @@ class Identity(Options):
 
 def identify(
     model: Classifier,
-    train: Samples,
+    train: Samples | TarShards,
     test: Samples | None,
     options: TrainingOptions,
     classes: Sequence[str] = (),
@@ -88,7 +88,7 @@ def identify(
 
 
 def identify_data(
-    train: Samples, test: Samples | None, classes: Sequence[str] = ()
+    train: Samples | TarShards, test: Samples | None, classes: Sequence[str] = ()
 ) -> DataIdentity:
     """The identity of data. Cost: one hash of all samples."""
     tested = ABSENT if test is None else test.sha256

@@ -1,38 +1,20 @@
-"""Training on samples: a drawn order, augmentation, a checkpoint to go on from."""
+"""Training on samples: a drawn order, and each process's share of it augmented."""
 
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from unitmargin.data import Samples, crop_flip, draw_crops
 from unitmargin.models import Classifier
-from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
-from unitmargin.training.identity import Identity
+from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Share, Trainer
-
-WARM_UP_STEPS = 2
-"""The first steps of a fresh process touch their memory for the first time, and are slower."""
-
-TIMED_STEPS = 4
+from unitmargin.training.trainer import Share
 
 
-def ahead(batches: Iterator[Share]) -> Iterator[Share]:
-    """The batches, each made by another thread while the one before it is used."""
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, batches, None)
-        while (batch := following.result()) is not None:
-            following = thread.submit(next, batches, None)
-            yield batch
-
-
-class SampleTrainer(Trainer):
+class SampleTrainer(DrawnTrainer):
     """A training that goes through samples once an epoch.
 
     Order and augmentation depend on seed and epoch alone, which makes resuming exact, in any number
@@ -51,8 +33,9 @@ class SampleTrainer(Trainer):
         quiet: bool,
         device: torch.device | None = None,
     ) -> None:
-        steps, place = options.epoch_steps(len(samples)), device or samples.inputs.device
-        super().__init__(model, options, processes, quiet, place, steps)
+        place = device or samples.device
+        made_ahead = samples.mapped or samples.device != place
+        super().__init__(model, len(samples), options, processes, quiet, place, made_ahead)
         self.samples = samples
         self.mirrored = self._mirrored(0)
 
@@ -66,11 +49,6 @@ class SampleTrainer(Trainer):
             return None
         half = torch.rand(len(self.samples), generator=self._generator(-1)) < 0.5
         return half ^ (epoch % 2 == 1)
-
-    def _batches(self, epoch: int) -> Iterator[Share]:
-        batches = self._drawn(epoch)
-        elsewhere = self.samples.inputs.device != self.device
-        return ahead(batches) if elsewhere or self.samples.mapped else batches
 
     def _drawn(self, epoch: int) -> Iterator[Share]:
         generator = self._generator(epoch)
@@ -87,32 +65,5 @@ class SampleTrainer(Trainer):
         if options.crop or mirrored is not None:
             crops = draw_crops(len(index), options.crop, mirrored, generator).at(own)
             change = partial(crop_flip, crops=crops, padding=options.crop, mode=options.padding)
-        chosen = index[own].to(self.samples.inputs.device)
+        chosen = index[own].to(self.samples.device)
         return Share(*self.samples.batch(chosen, change, self.device), len(index))
-
-    def seconds_per_step(self) -> float:
-        """Mean time of a step, from a few that change the model."""
-        batch = min(self.options.batch_size, len(self.samples))
-        generator = torch.Generator().manual_seed(self.options.seed)
-        index = torch.arange(batch)
-        started = 0.0
-        for step in range(WARM_UP_STEPS + TIMED_STEPS):
-            if step == WARM_UP_STEPS:
-                started = time.perf_counter()
-            # Reading the loss waits for the device.
-            float(self._step(self._batch(index, generator), progress=0.0))
-        return (time.perf_counter() - started) / TIMED_STEPS
-
-    def save(self, path: Path, identity: Identity, history: History) -> None:
-        """Write the checkpoint of this training."""
-        state = State(identity=identity, history=history)
-        write_checkpoint(path, self.model, self.optimizers, state)
-
-    def restore(self, path: Path, identity: Identity) -> History:
-        """Go on from a checkpoint, if there is one of this training; the history so far."""
-        if not path.is_file():
-            return []
-        checkpoint = read_checkpoint(path)
-        checkpoint.require(identity, len(self.samples))
-        checkpoint.restore(self.model, self.optimizers)
-        return checkpoint.history

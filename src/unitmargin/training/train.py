@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
-from unitmargin.data import Dataset, Given, Samples, as_samples
+from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
 from unitmargin.foundation.numbers import shown
@@ -21,12 +21,14 @@ from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
+from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.identity import identify
 from unitmargin.training.loader import LoaderTrainer, loaded_domain
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
+from unitmargin.training.stream_trainer import StreamTrainer
 from unitmargin.training.trainer import Trainer
 
 ALONE = Processes()
@@ -34,7 +36,7 @@ ALONE = Processes()
 EVALUATION_BATCH = 2048
 """Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
-Data = Given | Dataset
+Data = Given | TarShards | Dataset
 """What is trained and evaluated on."""
 
 
@@ -124,6 +126,8 @@ def train(
     by_loader = isinstance(train_data, DataLoader)
     samples = None if by_loader else _fitting(model, "train_data", train_data)
     test = None if test_data is None else _fitting(model, "test_data", test_data)
+    if isinstance(test, TarShards):
+        raise TypeError("test_data must be samples, got TarShards; decode them as images")
     options = _changed(options, changes)
     if after_epoch is not None and not callable(after_epoch):
         raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
@@ -138,7 +142,7 @@ def train(
     else:
         _set_domain(model.to(place), samples.domain)
         near = samples.near(place)
-        trainer = sampled = SampleTrainer(model, near, options, processes, quiet, place)
+        trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
             identity = identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(file, identity)]
@@ -153,6 +157,21 @@ def train(
             if file and processes.first:
                 sampled.save(file, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def drawn_trainer(
+    model: Classifier,
+    samples: Samples | TarShards,
+    options: TrainingOptions,
+    processes: Processes,
+    quiet: bool,
+    device: torch.device,
+) -> DrawnTrainer:
+    """The training of samples or of shards."""
+    given = options, processes, quiet, device
+    if isinstance(samples, TarShards):
+        return StreamTrainer(model, samples, *given)
+    return SampleTrainer(model, samples, *given)
 
 
 def _loader_trainer(
@@ -201,11 +220,11 @@ def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> Tra
     return given.changed(**changes)
 
 
-def _fitting(model: Classifier, name: str, data: Data) -> Samples:
+def _fitting(model: Classifier, name: str, data: Data) -> Samples | TarShards:
     """The samples of ``train_data`` or ``test_data``; raises unless the model takes them."""
     if isinstance(data, Dataset):
         data = data.test if name == "test_data" else data.train
-    samples = as_samples(data, name)
+    samples = data if isinstance(data, TarShards) else as_samples(data, name)
     if samples.in_shape != model.in_shape:
         raise ValueError(
             f"{name} must hold inputs of shape {model.in_shape}, that of the model, got "

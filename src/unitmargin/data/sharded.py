@@ -1,0 +1,90 @@
+"""The data set of training images in shards and test images in others."""
+
+import hashlib
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from unitmargin.data.dataset import Dataset
+from unitmargin.data.files import DataError
+from unitmargin.data.image_options import ImageOptions
+from unitmargin.data.images import decode_images
+from unitmargin.data.kept import keep_arrays, save_array
+from unitmargin.data.layout import Layout, Place
+from unitmargin.data.npy import Pages, as_mapped
+from unitmargin.data.origin import Origin
+from unitmargin.data.samples import BYTES, Samples
+from unitmargin.data.tar_shards import (
+    CACHE_VERSION,
+    TarShards,
+    entries,
+    expand_shards,
+    open_shards,
+    remembered_sha256,
+)
+from unitmargin.foundation.numbers import shown
+
+GREY_OR_COLOUR: dict[int, Literal[1, 3]] = {1: 1, 3: 3}
+
+
+def shards(
+    path: Path, cache: Path | None = None, options: ImageOptions | None = None, test: str = ""
+) -> Dataset:
+    """Images in tar files (webdataset): the training images are streamed, the test images decoded.
+
+    ``path`` and ``test`` are patterns such as ``train-{0000..0146}.tar``. Test images are decoded
+    once into the cache folder, as :func:`images` does, since every verb reads them in order.
+
+    Raises:
+        ImportError: webdataset is missing.
+        DataError: what :func:`open_shards` refuses, a test image of a class or a size that training
+            images do not have, and what :class:`Dataset` refuses.
+
+    Example:
+        >>> shards(Path("a-{00..19}.tar"), test="b-00.tar").classes  # doctest: +SKIP
+        ('cat', 'dog')
+    """
+    options = ImageOptions() if options is None else options
+    if not test:
+        raise DataError(
+            f"{path}: test must name shards of test images, got none; in the recipe's [data] write "
+            'test = "test-{00..01}.tar"'
+        )
+    train = open_shards(str(path), options, cache)
+    own = ImageOptions(
+        resize=options.resize, channels=options.channels or GREY_OR_COLOUR[train.in_shape[0]]
+    )
+    files = expand_shards(test)
+    hashes = "-".join(remembered_sha256(file, cache) for file in files)
+    content = f"{hashes}-{own.resize or 0}-{own.channels}-{train.sha256}"
+    name = f"test-{CACHE_VERSION}-{hashlib.sha256(content.encode()).hexdigest()}"
+    kept = keep_arrays(cache, name, partial(_make, files, own, train))
+    inputs = as_mapped(kept.arrays["x"])
+    origin = Origin(inputs, kept.sha256["x"], kept.folder, Pages(kept.arrays["x"]))
+    labels = torch.from_numpy(np.array(kept.arrays["labels"], np.int64))
+    try:
+        held_out = Samples(inputs, labels, BYTES, origin=origin)
+        return Dataset("shards", train, held_out, train.classes)
+    except ValueError as fault:
+        raise DataError(f"{path}: {fault}") from fault
+
+
+def _make(files: tuple[Path, ...], options: ImageOptions, train: TarShards, folder: Path) -> None:
+    found = [(name, word) for file in files for name, _, word in entries(file)]
+    numbers = {label: number for number, label in enumerate(train.classes)}
+    for name, word in found:
+        if word not in numbers:
+            raise DataError(
+                f"{name} must be of a class of the training images, got {shown(word)}; leave it "
+                "out, or add training images"
+            )
+    if not found:
+        raise DataError(f"{files[0]}: must hold an image, got none; pack the shard again")
+    places = {name: Place(True, word, name) for name, word in found}
+    layout = Layout(places, train.classes, split=True)
+    contents = ((name, read) for file in files for name, read, _ in entries(file))
+    decode_images(folder, files[0].parent, contents, layout, options)
+    save_array(folder, "labels", np.array([numbers[word] for _, word in found], np.int64))
