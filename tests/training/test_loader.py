@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import unitmargin as um
 from unitmargin.data import Dataset, Samples
-from unitmargin.training.trainer import Share, Trainer
+from unitmargin.training.share import Share
+from unitmargin.training.trainer import Trainer
 
 X, Y = torch.rand(12, 2), torch.arange(12) % 3
 

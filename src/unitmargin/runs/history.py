@@ -10,6 +10,9 @@ from pydantic import BeforeValidator, FiniteFloat, PositiveInt
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.training.train import EpochRecord
 
+PACE = ("rate", "waiting", "memory")
+"""Columns that a history of an earlier version lacks."""
+
 EVALUATED = ("clean_accuracy", "certified_accuracy", "orthogonality_error")
 
 Measured = Annotated[FiniteFloat | None, BeforeValidator(lambda cell: cell or None)]
@@ -17,7 +20,7 @@ Measured = Annotated[FiniteFloat | None, BeforeValidator(lambda cell: cell or No
 
 KINDS: dict[str, Any] = (
     {field.name: FiniteFloat for field in fields(EpochRecord)}
-    | dict.fromkeys(EVALUATED, Measured)
+    | dict.fromkeys((*EVALUATED, *PACE), Measured)
     | {"epoch": PositiveInt}
 )
 
@@ -34,7 +37,8 @@ def read_history(file: Path) -> tuple[EpochRecord, ...]:
     Raises:
         ValueError: a damaged file, or epochs that do not count from 1.
     """
-    columns = read_table(file, KINDS)
+    kinds = {name: kind for name, kind in KINDS.items() if name not in PACE}
+    columns = read_table(file, kinds, {name: KINDS[name] for name in PACE})
     if columns["epoch"] != list(range(1, max(1, len(columns["epoch"])) + 1)):
         raise ValueError(f"epoch must count from 1, got {columns['epoch']}")
     return tuple(EpochRecord(*row) for row in zip(*columns.values(), strict=True))

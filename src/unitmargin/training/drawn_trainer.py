@@ -14,7 +14,8 @@ from unitmargin.training.checkpoint import History, State, read_checkpoint, writ
 from unitmargin.training.identity import Identity
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Share, Trainer
+from unitmargin.training.share import Share
+from unitmargin.training.trainer import Trainer
 
 WARM_UP_STEPS = 2
 """The first steps of a fresh process touch their memory for the first time, and are slower."""

@@ -11,7 +11,8 @@ from unitmargin.data import Samples, read_batches
 from unitmargin.models import Classifier
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Share, Trainer
+from unitmargin.training.share import Share
+from unitmargin.training.trainer import Trainer
 
 
 class LoaderTrainer(Trainer):

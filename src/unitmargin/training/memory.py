@@ -1,9 +1,15 @@
-"""Memory that a step frees and the next one takes again stays with the process."""
+"""Memory that a step frees and the next one takes again stays with the process; how much it is."""
 
 import ctypes
 import platform
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import torch
+
+OWN_MEMORY = re.compile(r"RssAnon:\s+(\d+) kB")
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4
 """Parameters of glibc's ``mallopt``."""
@@ -34,6 +40,20 @@ def retained_memory() -> Iterator[None]:
         _set(libc, DEFAULTS)
         if libc is not None:
             libc.malloc_trim(0)
+
+
+def held_memory(device: torch.device) -> float:
+    """Bytes that this process holds: on a GPU the most of its tensors, else its own memory, without
+    pages of mapped files, which are the system's."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device))
+    with suppress(OSError):
+        found = OWN_MEMORY.search(Path("/proc/self/status").read_text(encoding="utf-8"))
+        if found:
+            return 1024.0 * int(found[1])
+    import resource  # where there is no /proc, this counts in bytes
+
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def _set(libc: ctypes.CDLL | None, parameters: dict[int, int]) -> None:

@@ -11,7 +11,7 @@ from unitmargin.models import Classifier
 from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Share
+from unitmargin.training.share import Share
 
 
 class SampleTrainer(DrawnTrainer):

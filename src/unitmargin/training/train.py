@@ -24,7 +24,7 @@ from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.identity import identify
 from unitmargin.training.loader import LoaderTrainer, loaded_domain
-from unitmargin.training.memory import retained_memory
+from unitmargin.training.memory import held_memory, retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
@@ -43,7 +43,12 @@ Data = Given | TarShards | Dataset
 @dataclass(frozen=True)
 class EpochRecord:
     """One line of history.csv; accuracies are shares of the test samples, None where an epoch was
-    not evaluated."""
+    not evaluated.
+
+    ``rate`` is samples a second in the steps, ``waiting`` the share of their time in which the
+    first process waited for data, ``memory`` the bytes that it held: on a GPU at most, else at the
+    end. They are None in a history that does not have them.
+    """
 
     epoch: int
     loss: float
@@ -52,6 +57,9 @@ class EpochRecord:
     orthogonality_error: float | None
     learning_rate: float
     seconds: float
+    rate: float | None = None
+    waiting: float | None = None
+    memory: float | None = None
 
     def line(self, epochs: int) -> str:
         words = [f"epoch {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
@@ -60,7 +68,12 @@ class EpochRecord:
             words.append(f"certified@36/255 {self.certified_accuracy:.4f}")
         if self.orthogonality_error is not None:
             words.append(f"|WW'-I| {self.orthogonality_error:.1e}")
-        return "  ".join([*words, f"{self.seconds:.1f} s"])
+        words.append(f"{self.seconds:.1f} s")
+        if self.rate is not None and self.waiting is not None and self.memory is not None:
+            words.append(f"{self.rate:.0f} samples/s")
+            words.append(f"{self.waiting:.0%} waiting for data")
+            words.append(f"{self.memory / 1e9:.2f} GB")
+        return "  ".join(words)
 
 
 @dataclass(frozen=True)
@@ -211,7 +224,8 @@ def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRec
             clean, certified = evaluate(network, test, trainer.processes, trainer.device)
         error = largest_error(network_rows(network), GNP)
     seconds = time.perf_counter() - started
-    return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds)
+    measured = *trainer.pace, held_memory(trainer.device)
+    return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds, *measured)
 
 
 def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> TrainingOptions:

@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,21 +14,11 @@ from unitmargin.models import Classifier
 from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.pace import Pace, Watch
 from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.schedules import SCHEDULES
-
-
-class Share(NamedTuple):
-    """What one process takes of a batch, on its device.
-
-    Attributes:
-        batch: samples of the whole batch.
-    """
-
-    inputs: Tensor
-    labels: Tensor
-    batch: int
+from unitmargin.training.share import Share
 
 
 class Trainer(ABC):
@@ -67,6 +56,7 @@ class Trainer(ABC):
         self.epoch_steps = epoch_steps
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
+        self.pace = Pace(0.0, 0.0)
         require_precision(options.precision, model)
 
     @abstractmethod
@@ -78,14 +68,13 @@ class Trainer(ABC):
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         first = epoch * self.epoch_steps
         length = min(self.epoch_steps, self.steps - first)
-        batches = islice(self._batches(epoch), length)
-        shown, seen = f"epoch {epoch + 1}", 0
+        watch, shown = Watch(), f"epoch {epoch + 1}"
+        batches = watch.timed(islice(self._batches(epoch), length))
         # disable=None hides the bar where the output is no terminal, as a log.
         bar = tqdm(batches, desc=shown, total=length, leave=False, disable=self.quiet or None)
         self.model.train()
         for step, share in enumerate(bar):
             progress = (first + step) / self.steps
-            seen += share.batch
             try:
                 total += self._step(share, progress) * share.batch
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
@@ -93,7 +82,10 @@ class Trainer(ABC):
                     f"the weights cannot be orthogonalised any more in epoch {epoch + 1} "
                     f"({error}); lower the learning rate"
                 ) from error
-        mean = self.processes.average(total) / seen
+            watch.show(bar)
+        # The device is through with all steps when their loss is read.
+        mean = self.processes.average(total) / watch.samples
+        self.pace = watch.pace()
         if not math.isfinite(mean):
             raise FloatingPointError(
                 f"the training loss must be finite, got {mean} in epoch {epoch + 1}; lower the "
