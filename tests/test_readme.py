@@ -15,7 +15,7 @@ from unitmargin.cli import main
 from unitmargin.runs.recipe import read_recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/guide.md", "docs/estimator.md")
+PAGES = ("README.md", "docs/guide.md", "docs/estimator.md", "docs/scale.md")
 INSTALLING = (
     "pip install torch --index-url https://download.pytorch.org/whl/cpu",
     "pip install unitmargin",

@@ -15,7 +15,7 @@ MADE = ["digits", "moons", "circles", "blobs", "spirals"]
 
 
 def test_the_names_are_a_contract() -> None:
-    assert list(DATASETS) == [*MADE, "cifar10", "cifar100", "images", "npz", "table"]
+    assert list(DATASETS) == [*MADE, "cifar10", "cifar100", "images", "npz", "table", "shards"]
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -48,9 +48,9 @@ DATASETS: dict[str, Loader] = {
     "cifar10": cifar10,
     "cifar100": cifar100,
     "images": images,
-    "shards": shards,
     "npz": lambda path, cache: npz(path, cache=cache),
     "table": lambda path, cache, options=None: load_table(path, options or TableOptions()),
+    "shards": shards,
 }
 """All data sets; those that come from files are functions of a path and a cache folder."""
 

@@ -22,6 +22,7 @@ class Dataset:
         ValueError: anything else.
 
     Example:
+        >>> import torch
         >>> samples = Samples(torch.zeros(2, 3), torch.tensor([0, 1]))
         >>> Dataset("tiny", samples, samples, ("no", "yes")).n_classes
         2
