@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -138,13 +139,15 @@ def listing(path: Path) -> list[tuple[str, Path]]:
     found = []
     for root, folders, files in os.walk(path, onerror=partial(_refuse_folder, path)):
         folders[:] = [name for name in folders if not left_out(name)]
+        above = Path(root).relative_to(path).parts
         for name in folders + [name for name in files if not left_out(name)]:
-            file = Path(root, name)
-            inner = file.relative_to(path).as_posix()
-            if file.is_symlink() or not (file.is_file() or file.is_dir()):
-                refuse(path, inner, "symbolic link" if file.is_symlink() else "pipe or device")
+            file, inner = Path(root, name), "/".join((*above, name))
+            with explained(file):
+                mode = file.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                refuse(path, inner, "symbolic link" if stat.S_ISLNK(mode) else "pipe or device")
             found.append((inner, file))
-        if len(Path(root).relative_to(path).parts) >= MAX_DEPTH - 1:
+        if len(above) >= MAX_DEPTH - 1:
             folders.clear()
     return sorted(found)
 

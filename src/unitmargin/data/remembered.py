@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -84,7 +85,7 @@ def _state(files: Named) -> tuple[str, int]:
         with explained(file):
             found = file.stat()
         facts = found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
-        is_folder = file.is_dir()  # what a folder holds has names of its own
+        is_folder = stat.S_ISDIR(found.st_mode)  # what a folder holds has names of its own
         words = f"{name}\0{'folder' if is_folder else facts}\0"
         digest.update(os.fsencode(words))
         newest = newest if is_folder else max(newest, found.st_ctime_ns)
