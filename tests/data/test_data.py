@@ -41,7 +41,9 @@ def test_a_path_that_is_missing_is_asked_for(name: str) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"name must be one of digits, .*table, shards, got 'mnist'"):
+    with pytest.raises(
+        ValueError, match=r"name must be one of digits, .*table, shards, got 'mnist'"
+    ):
         load_dataset("mnist")
 
 

@@ -52,6 +52,7 @@ def test_a_full_disk_is_named_before_a_row_is_written(
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(OSError, match=r"No space left.*x\.npy"):
         RowWriter(tmp_path / "x.npy", (3, 2), BYTE)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])

@@ -9,7 +9,7 @@ import numpy as np
 from unitmargin.data.decoding import Pixels, Planes
 from unitmargin.data.npy import RowWriter, map_array
 
-BLOCK = 2**26
+BLOCK = 2**24
 """Bytes of images after which what was written is put on the disk and noted as done."""
 
 DIGEST = 32

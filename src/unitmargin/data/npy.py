@@ -143,4 +143,5 @@ def _allocate(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
                 reserve(stream.fileno(), start, length)
             stream.truncate(start + length)
         except OSError as fault:
+            file.unlink()
             raise OSError(fault.errno, fault.strerror, str(file)) from fault
