@@ -96,20 +96,22 @@ def test_the_default_folds_to_a_small_map(
 
 def products(in_shape: tuple[int, int, int]) -> int:
     """Multiplications of an image: every slice meets a matrix of its own side."""
-    layers, _ = plan_layers(default_plan(in_shape), in_shape, 0.25)
+    with torch.device("meta"):
+        layers, _ = plan_layers(default_plan(in_shape), in_shape, 0.25)
     mixing = [layer for layer in layers if isinstance(layer, OrthogonalMixing)]
     sides = [(layer.arrangement, *layer.raw.shape[:2]) for layer in mixing]
     return sum(one.channels(count, n) * one.pixels * n for one, count, n in sides)
 
 
-@pytest.mark.parametrize("side", [64, 224])
+@pytest.mark.parametrize("side", [64, 96, 128, 224, 256, 512])
 def test_an_entry_of_the_default_costs_no_more_in_a_large_image(side: int) -> None:
     assert products((3, side, side)) <= (side / 32) ** 2 * products((3, 32, 32))
 
 
 def test_the_last_map_of_the_default_is_small() -> None:
-    for side in (50, 100, 512):
-        _, features = plan_layers(default_plan((3, side, side)), (3, side, side), 0.25)
+    for side in (32, 50, 64, 100, 128, 200, 224, 256, 512):
+        with torch.device("meta"):
+            _, features = plan_layers(default_plan((3, side, side)), (3, side, side), 0.25)
         assert 1_000 <= features <= 12_288, side
 
 
