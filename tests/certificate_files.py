@@ -5,6 +5,7 @@ from pathlib import Path
 from torch import Tensor
 
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tensors import spool_rows
 from unitmargin.frozen import class_names
 from unitmargin.runs.certificates import Certificates, write_certificates
 
@@ -18,4 +19,9 @@ def write_of_model(
 ) -> None:
     """With the class names and the hash of the model file."""
     stated = class_names(model), file_sha256(model)
-    write_certificates(table, certificates, *stated, inputs, certified)
+    if certified is None:
+        write_certificates(table, certificates, *stated, inputs)
+        return
+    with spool_rows(inputs.parent) as rows:
+        rows.add(certified.numpy())
+        write_certificates(table, certificates, *stated, inputs, rows)

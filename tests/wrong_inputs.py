@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from data.tiny import png
 from PIL import Image
+from pyarrow.parquet import write_table
 
 Spoil = Callable[[], object]
 """Something done to the files below the working directory."""
@@ -41,6 +44,8 @@ epochs = 1
 """
 
 GARBAGE = bytes(range(256))
+
+ONE_PIXEL = png(3, (1, 1))
 
 
 def write(file: str, content: str | bytes, encoding: str = "utf-8") -> Spoil:
@@ -240,6 +245,19 @@ hidden = [2]
 [training]
 epochs = 1
 """
+
+
+def parquet(file: str, **columns: list[Any]) -> Spoil:
+    """A Parquet file of these columns."""
+
+    def spoil() -> None:
+        table = pa.table({name: pa.array(cells) for name, cells in columns.items()})
+        if "image" in columns:
+            image = pa.array(columns["image"], pa.binary())
+            table = table.set_column(0, "image", image)
+        write_table(table, file)
+
+    return spoil
 
 
 def tabular(old: str = "", new: str = "", options: str = "") -> list[Spoil]:

@@ -60,7 +60,8 @@ def certify(
         model: run folder, model file (.safetensors) or exported file (.onnx).
         inputs: also keep the certified inputs, for `unitmargin check`.
         data: new inputs: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or
-            .parquet; or the data set of the run, if it has moved since the training.
+            .parquet (of images, or of a table); or the data set of the run, if it has moved since
+            the training.
         out: folder of the certificates; default: the run folder, of new inputs certified-DATA in
             it or next to the file.
     """
@@ -80,8 +81,9 @@ def predict(
 
     Args:
         model: run folder, model file (.safetensors) or exported file (.onnx).
-        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or .parquet.
-        json: one JSON object a line, for programs.
+        data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or .parquet
+            (of images, or of a table).
+        json: one JSON object a line, for programs; when the last input was judged.
     """
     from unitmargin.runs.certifier import open_certifier
     from unitmargin.steps.predict import predict
@@ -217,8 +219,8 @@ def init(path: FolderPath, label: str | None = None) -> int:
     """Print a commented recipe that fits the data; `unitmargin run` walks it.
 
     Args:
-        path: a table (.csv, .parquet), arrays (.npz), a folder or archive of images.
-        label: column of a table that holds the classes.
+        path: a table (.csv, .parquet), arrays (.npz), images in a folder, archive or Parquet files.
+        label: column of a table or of Parquet files that holds the classes.
     """
     from unitmargin.steps.init import init_recipe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from unitmargin.data.cells import canonical, is_missing, is_number, read_rows, whole
+from unitmargin.data.cells import read_rows, whole
 from unitmargin.data.files import DataError
 
 
@@ -92,12 +92,3 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(DataError, match=r"pip install unitmargin\[tables\]"):
         whole(path)
-
-
-def test_numbers_are_decimal_and_whole_ones_have_one_name() -> None:
-    assert all(map(is_number, ("1", "-.5", "2e-3", "inf", "nan")))
-    assert not any(map(is_number, ("1_0", "٣", "0x1", "", "1,5", "True")))
-    words = ("1", "1.0", "1e0", "-0.0", "007", "1.5", "inf", "red")
-    assert [*map(canonical, words)] == ["1", "1", "1", "0", "007", "1.5", "inf", "red"]
-    assert all(map(is_missing, ("", "NA", "nan", "None", "null")))
-    assert not is_missing("no")

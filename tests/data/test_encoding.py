@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from unitmargin.data.cells import Rows
-from unitmargin.data.encoding import CHANGE, Column, Encoding, read_encoding
+from unitmargin.data.encoding import Column, Encoding, read_encoding
+from unitmargin.foundation.cells import CHANGE
 
 HEADER = ["colour", "age", "class"]
 

@@ -121,9 +121,7 @@ def test_new_inputs_have_no_splits(tmp_path: Path) -> None:
         assert not holds_splits(path)
 
 
-@pytest.mark.parametrize(
-    "name", ["new.png", "new.JPG", "new.csv", "new.parquet", "new.npz", "none"]
-)
+@pytest.mark.parametrize("name", ["new.png", "new.JPG", "new.csv", "new.npz", "none"])
 def test_a_single_file_of_inputs_is_asked_for_no_images(tmp_path: Path, name: str) -> None:
     if name == "new.npz":
         np.savez(tmp_path / name, x=np.zeros((1, 2)))

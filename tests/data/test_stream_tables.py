@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from unitmargin.data.encoding import Column, Encoding
@@ -123,6 +124,6 @@ def test_tables_are_read_for_networks_of_tables_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "new.npy", np.zeros((1, 2), np.float32))
     with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file with the columns"):
         next(read_inputs(tmp_path / "new.npy", (2,), ("7", "9"), 3, encoding=ENCODING))
-    (tmp_path / "new.parquet").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"must be a \.csv file for a network that was not trained"):
+    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_parquet(tmp_path / "new.parquet")
+    with pytest.raises(DataError, match=r"must hold a column of images for a network that was not"):
         next(read_inputs(tmp_path / "new.parquet", (2,), ("7", "9"), 3))

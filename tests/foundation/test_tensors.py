@@ -3,13 +3,15 @@
 import errno
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
 
-from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.foundation.tensors import read_tensors, spool_rows, write_tensors
 
 
 def test_tensors_and_header_return(tmp_path: Path) -> None:
@@ -74,4 +76,39 @@ def test_a_file_that_grows_too_large_is_named(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{errno.EFBIG} {file}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 2, 2), (3, 32, 32)])
+def test_spooled_rows_are_the_file_of_the_whole_tensor(
+    tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    whole = torch.rand(7, *shape)
+    write_tensors(tmp_path / "whole.safetensors", {"inputs": whole}, {})
+    with spool_rows(tmp_path / "not/yet") as rows:
+        for part in whole.split(3):
+            rows.add(part.numpy())
+        assert [path.name for path in tmp_path.iterdir()] == ["whole.safetensors"]
+        rows.write(tmp_path / "not/yet/rows.safetensors", "inputs")
+    written = (tmp_path / "not/yet/rows.safetensors").read_bytes()
+    assert written == (tmp_path / "whole.safetensors").read_bytes()
+    assert torch.equal(read_tensors(tmp_path / "not/yet/rows.safetensors")[0]["inputs"], whole)
+
+
+def test_spooled_rows_take_no_memory(tmp_path: Path) -> None:
+    part = np.ones((1000, 250), np.float32)  # 1 MB
+    tracemalloc.start()
+    with spool_rows(tmp_path) as rows:
+        for _ in range(30):
+            rows.add(part)
+        rows.write(tmp_path / "rows.safetensors", "inputs")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e6 < 30e6 < (tmp_path / "rows.safetensors").stat().st_size
+
+
+def test_a_spool_that_is_refused_by_the_system_names_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="disk is full") as raised, spool_rows(tmp_path / "new"):
+        raise OSError(errno.ENOSPC, "disk is full")
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(tmp_path))
     assert list(tmp_path.iterdir()) == []

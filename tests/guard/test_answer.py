@@ -21,7 +21,7 @@ def test_an_answer_is_true_where_it_has_a_label_the_first_class_included() -> No
 
 def test_the_vocabulary_of_outcomes_is_fixed() -> None:
     assert OUTCOMES == (
-        "certified", "not_finite", "outside_domain", "no_claim", "below_threshold",
+        "certified", "not_encoded", "not_finite", "outside_domain", "no_claim", "below_threshold",
     )  # fmt: skip
 
 

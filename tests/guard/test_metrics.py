@@ -12,7 +12,7 @@ from unitmargin.guard import OUTCOMES, Guard
 from unitmargin.guard.metrics import metrics_of
 
 BATCH = np.array([[0.9, 0.3], [np.nan, 0.5], [-0.3, 1.2], [0.5, 0.5], [0.5, 0.6]], np.float32)
-"""An input of each outcome: radii of 0.141, none, none, 0 and 0.0707."""
+"""An input of each outcome of arrays: radii of 0.141, none, none, 0 and 0.0707."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_answers_radii_and_seconds_are_counted(path: Path) -> None:
     guard(BATCH)
     guard(BATCH[0])
     read = registry.get_sample_value
-    for outcome in OUTCOMES:
+    for outcome in (outcome for outcome in OUTCOMES if outcome != "not_encoded"):
         labels = {"guard": "door", "outcome": outcome}
         expected = 2.0 if outcome == "certified" else 1.0
         assert read("unitmargin_guard_answers_total", labels) == expected

@@ -158,6 +158,29 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_inputs_that_are_kept_are_those_of_all_batches(folder: RunFolder, tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).random((70, 1, 8, 8), np.float32)
+    np.save(tmp_path / "new.npy", numbers)
+    out = tmp_path / "out"
+    certify_model(folder.model_file, tmp_path / "new.npy", True, out, batch_size=16)
+    assert torch.equal(load_file(out / "inputs.safetensors")["inputs"], torch.from_numpy(numbers))
+    message, confirmed = check_files(out, folder.model_file)
+    assert confirmed, message
+
+
+def test_nothing_is_left_of_inputs_whose_last_batch_is_refused(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    numbers = np.zeros((600, 1, 8, 8), np.float32)
+    numbers[-1] = 9.0
+    np.save(tmp_path / "new.npy", numbers)
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match="the first outside in x\\[599\\]"):
+        certify_model(folder.model_file, tmp_path / "new.npy", True, tmp_path / "a/out")
+    assert contents(tmp_path) == before
+    assert not (tmp_path / "a").exists()
+
+
 def test_new_inputs_get_a_folder_of_their_own(folder: RunFolder, tmp_path: Path) -> None:
     certify_run(folder, inputs=True)
     before = contents(folder.path)

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data.hub import hub_file
+from data.tiny import photo, write_folder
 from PIL import Image
 
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import Recipe, parse_recipe
-from unitmargin.steps.init import init_recipe
+from unitmargin.steps.init import RESIZED, init_recipe
 
 RANDOM = np.random.default_rng(0)
 
@@ -75,6 +77,25 @@ def test_images_are_described(tmp_path: Path, size: tuple[int, int], model: str)
     assert (recipe.name, recipe.data.name, recipe.model.name) == ("photos", "images", model)
     assert f"images of 1 x {size[0]} x {size[1]}" in text
     assert "radii are in pixels in [0, 1]" in text
+
+
+def test_images_of_several_sizes_are_resized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNITMARGIN_CACHE", str(tmp_path / "cache"))
+    assert RESIZED == 64
+    monkeypatch.setattr("unitmargin.steps.init.RESIZED", 8)  # for a network that is made at once
+    files = {f"{label}/{n}.png": photo(n, (20 + n, 30)) for label in "ab" for n in range(4)}
+    write_folder(tmp_path / "photos", files)
+    labels = [name.split("/")[0] for name in files]
+    hub_file(tmp_path / "photos.parquet", [*files.values()], labels, label="kind", y=labels)
+    for path, label in (("photos", None), ("photos.parquet", None), ("photos.parquet", "kind")):
+        text = init_recipe(tmp_path / path, label)
+        recipe = read(text)
+        assert (recipe.name, recipe.data.name, recipe.data.resize) == ("photos", "images", 8)
+        assert recipe.data.label == label
+        assert "images of 3 x 8 x 8" in text
+        assert "images have several sizes: the middle square of each" in text
 
 
 def test_what_has_no_recipe_is_one_line(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from claims import EXAMPLES
 
 from unitmargin.certificates.certify import certify
 from unitmargin.runs.certifier import CERTIFY_BATCH, FrozenCertifier
-from unitmargin.steps.predict import predict
+from unitmargin.steps.predict import SPOOLED, predict
 
 
 @pytest.fixture
@@ -71,6 +71,21 @@ def test_nothing_is_said_of_inputs_that_do_not_fit(
     for as_json in (False, True):
         with pytest.raises(ValueError, match=r"x must have shape \(n, 5\)"):
             list(predict(certifier, tmp_path / "new.npy", as_json))
+
+
+@pytest.mark.parametrize("spooled", [0, SPOOLED])
+def test_nothing_is_printed_where_a_later_batch_is_refused(
+    certifier: FrozenCertifier, data: Path, spooled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unitmargin.steps.predict.SPOOLED", spooled)
+    whole = [*predict(certifier, data, True, 5)]
+    assert len(whole) == 12
+    inputs = np.load(data)
+    inputs[-1, 0] = np.nan
+    np.save(data, inputs)
+    for as_json in (False, True):
+        with pytest.raises(ValueError, match=r"got NaN or infinity in x\[11\]"):
+            next(predict(certifier, data, as_json, 5))
 
 
 def test_no_batch_has_less_than_one_input(certifier: FrozenCertifier, data: Path) -> None:

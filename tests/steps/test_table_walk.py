@@ -1,5 +1,6 @@
 """A table from recipe to shipped network: radii in units that are said wherever they are shown."""
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 from unitmargin.data import Samples
 from unitmargin.frozen import load
+from unitmargin.guard import Answer, Guard
 from unitmargin.runs.certifier import open_certifier
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import parse_recipe
@@ -111,6 +113,30 @@ def test_new_tables_are_read_in_the_units_of_the_file(
     assert len(samples) == len(truth)
     *_, last = predict(open_certifier(run.path), tmp_path / "turned.csv")
     assert last == f"radii in {UNITS}"
+
+
+def test_a_row_of_the_table_as_it_is_in_the_csv_is_answered_by_the_guard(
+    run: RunFolder, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    export(run.path, tmp_path / "model.onnx")
+    with (tmp_path / "new.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    for model in (run.model_file, tmp_path / "model.onnx"):
+        guard = Guard(model, reject_below=0.1)
+        lines = predict(open_certifier(model), tmp_path / "new.csv", as_json=True)
+        truth = [json.loads(line)["radius"] for line in lines]
+        for given in (rows, frame, frame.drop(columns="diagnosis").to_dict("records")):
+            answers = guard(given)
+            assert isinstance(answers, list)
+            assert np.abs(np.array([a.radius for a in answers]) - truth).max() <= 1e-12
+        answer = guard(rows[0])
+        assert isinstance(answer, Answer)
+        assert answer.name == answers[0].name
+        assert abs(answer.radius - answers[0].radius) <= 1e-12
+        assert {a.outcome for a in answers} == {"certified", "below_threshold"}
+        assert np.mean([a.name == row["diagnosis"] for a, row in zip(answers, rows, strict=True)
+                        if a]) >= 0.95  # fmt: skip
 
 
 def test_certificates_of_new_rows_are_confirmed_by_the_checker(

@@ -28,6 +28,7 @@ from unitmargin.training.logs import LOGS
 from unitmargin.training.losses import LOSSES
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
+from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.train import EpochRecord, TrainResult, evaluate, train
 from unitmargin.training.trainer import Trainer
 
@@ -254,7 +255,8 @@ def test_an_epoch_is_evaluated_where_its_turn_has_come_and_at_the_end() -> None:
 def test_two_epochs_show_each_image_both_ways() -> None:
     inputs, labels = DATA["ugnn"]
     options = TrainingOptions(epochs=4, flip=True, batch_size=16)
-    trainer = Trainer(MODELS["ugnn"](), Samples(inputs, labels), options, Processes(), quiet=True)
+    samples = Samples(inputs, labels)
+    trainer = SampleTrainer(MODELS["ugnn"](), samples, options, Processes(), quiet=True)
     seen = []
     for epoch in range(3):
         trainer.mirrored = trainer._mirrored(epoch)

@@ -13,7 +13,8 @@ from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_enco
 from unitmargin.data.files import DataError
 from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.images import images
+from unitmargin.data.images import MixedSizesError, images
+from unitmargin.data.parquet import image_shards
 from unitmargin.data.samples import Dataset, Samples
 from unitmargin.data.split import Split
 from unitmargin.data.split_options import SplitOptions
@@ -27,10 +28,10 @@ from unitmargin.foundation.numbers import shown
 
 __all__ = [
     "DATASETS", "ENCODING", "MADE", "DataError", "Dataset", "Encoding", "Given",
-    "ImageOptions", "InputBatch", "Samples", "Split", "SplitOptions", "TableOptions", "as_samples",
-    "augment", "holds_images", "holds_splits", "is_torch_data", "load_dataset", "radius_units",
-    "random_crop_flip",
-    "read_batches", "read_encoding", "read_inputs", "usable",
+    "ImageOptions", "InputBatch", "MixedSizesError", "Samples", "Split", "SplitOptions",
+    "TableOptions", "as_samples", "augment", "holds_images", "holds_splits", "image_shards",
+    "is_torch_data", "load_dataset", "radius_units", "random_crop_flip", "read_batches",
+    "read_encoding", "read_inputs", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -67,7 +68,8 @@ def load_dataset(
         cache: folder for downloads and decoded images, see :func:`cache_folder`.
         table: how a "table" is read; default: as it is, see :class:`TableOptions`.
         split: of "images", the split of a run (``Dataset.split``); default: one is drawn if needed.
-        options: of "images": resize, channels, test_share, split_seed; see :class:`ImageOptions`.
+        options: of "images": resize, channels, label, test_share, split_seed; see
+            :class:`ImageOptions`.
 
     Raises:
         TypeError: a path, limit or table of another kind.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from unitmargin.data.files import DataError, unreadable
+from unitmargin.foundation.cells import is_number, text_of
 from unitmargin.foundation.numbers import shown
 
 PARQUET = ".parquet"
@@ -15,17 +15,8 @@ PARQUET = ".parquet"
 TABLES = (".csv", PARQUET)
 """How the names of tables end."""
 
-MISSING = frozenset(
-    ("", "#N/A", "#NA", "-nan", "-NaN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
-     "null")
-)  # fmt: skip
-"""Cells that stand for no value, as pandas reads and writes them."""
-
 CHUNK = 4096
 """Rows read at a time."""
-
-FLOATING_SIGNS = ("e", "E", ".")
-"""Signs of a number that is written as a floating one."""
 
 
 @dataclass(frozen=True)
@@ -85,31 +76,6 @@ def whole(path: Path) -> Rows:
     return Rows(chunks[0].header, cells, lines, chunks[0].word)
 
 
-def is_number(cell: str) -> bool:
-    """Whether it is a decimal number; Python would read 1_0 and digits of other scripts, too."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return cell.isascii() and "_" not in cell
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell stands for no value."""
-    return cell in MISSING
-
-
-def canonical(word: str) -> str:
-    """A word or number as a name: a whole number that is written as a floating one without that.
-
-    Example:
-        >>> canonical("1.0"), canonical("007"), canonical("1.5"), canonical("red")
-        ('1', '007', '1.5', 'red')
-    """
-    floating = is_number(word) and any(sign in word for sign in FLOATING_SIGNS)
-    return str(int(float(word))) if floating and float(word).is_integer() else word
-
-
 def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Lines that are not empty: their numbers, and their cells without blanks around."""
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -136,10 +102,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
         import pandas  # noqa: F401 - pyarrow makes data frames by it
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise DataError(
-            f"{path}: pandas and pyarrow must be installed to read it, got: {error}; run "
-            "`pip install unitmargin[tables]`"
-        ) from None
+        raise not_installed(path, "pandas and pyarrow", error) from None
     with ParquetFile(path) as file:
         done = 0
         for batch in file.iter_batches(size):
@@ -148,7 +111,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             _require_header(header)
             missing = frame.isna()
             columns = [
-                ["" if gone else _text(cell) for cell, gone in zip(own, lost, strict=True)]
+                ["" if gone else text_of(cell) for cell, gone in zip(own, lost, strict=True)]
                 for own, lost in (
                     (frame.iloc[:, place].tolist(), missing.iloc[:, place].tolist())
                     for place in range(len(header))
@@ -159,8 +122,12 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             done += len(cells)
 
 
-def _text(cell: Any) -> str:
-    return repr(cell) if isinstance(cell, float) else str(cell).strip()
+def not_installed(path: Path, packages: str, error: ImportError) -> DataError:
+    """The error for a Parquet file without what reads it."""
+    return DataError(
+        f"{path}: {packages} must be installed to read it, got: {error}; run "
+        "`pip install unitmargin[tables]`"
+    )
 
 
 def _require_header(header: list[str]) -> None:

@@ -7,7 +7,14 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from pydantic import Field, PositiveFloat
 
-from unitmargin.data.cells import Rows, canonical, is_missing, is_number
+from unitmargin.data.cells import Rows
+from unitmargin.foundation.cells import (
+    canonical,
+    category_entry,
+    is_missing,
+    is_number,
+    scaled_to_unit,
+)
 from unitmargin.foundation.numbers import shown
 from unitmargin.foundation.options import Options, among
 
@@ -16,11 +23,6 @@ SCALES = ("none", "features", "units")
 
 ENCODING = "encoding"
 """The fact under which a model file and an exported file state it."""
-
-CHANGE = np.float32(math.sqrt(0.5))
-"""The entry of a one-hot block: a change of category moves two entries by it, which is a length of
-1, and rounded to float32 a little less, so a radius of 1 covers it."""
-
 
 INPUT_UNITS = "the units of the inputs"
 
@@ -54,8 +56,7 @@ class Column(Options):
 
     def scaled(self, given: Float64[np.ndarray, " n"], rows: Rows) -> Float32[np.ndarray, "n 1"]:
         """Numbers in its unit, computed in float64 and rounded."""
-        with np.errstate(over="ignore"):
-            entries = ((given - self.shift) / self.unit).astype(np.float32)
+        entries = scaled_to_unit(given, self.shift, self.unit)
         if not (finite := np.isfinite(entries)).all():
             place = int(finite.argmin())
             raise ValueError(
@@ -74,7 +75,7 @@ class Column(Options):
                     f"({', '.join(map(shown, known))}), got {shown(word)}; correct it, or leave "
                     "out its row"
                 )
-            entries[row, known[word]] = CHANGE / np.float32(self.unit)
+            entries[row, known[word]] = category_entry(self.unit)
         return entries
 
 

@@ -18,6 +18,7 @@ from typing import Never
 
 from tqdm.auto import tqdm
 
+from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import file_sha256
 
 DECOMPRESSORS: dict[bytes, Callable[[BufferedReader], BufferedIOBase]] = {
@@ -55,9 +56,10 @@ class DataError(ValueError):
 
 def unreadable(path: Path, fault: Exception, rule: str) -> DataError:
     """The error for a file: what is said of it in our own words, else the rule that it breaks."""
-    own = " must " in str(fault)
+    said = one_line(str(fault))
+    own = " must " in said
     return DataError(
-        f"{path}: {fault}" if own else f"{path}: must be {rule}, got: {fault}; save it again"
+        f"{path}: {said}" if own else f"{path}: must be {rule}, got: {said}; save it again"
     )
 
 

@@ -9,8 +9,8 @@ from unitmargin.data.split_options import SplitOptions
 LARGEST_SIDE = 4096
 """Pixels of a side: an image of that size takes 50 MB, and no network is fed larger ones."""
 
-PREPARATION = ("resize", "channels")
-"""Options that say how an image becomes an input."""
+PREPARATION = ("resize", "channels", "label")
+"""Options that say how an image becomes an input, and where its label is found."""
 
 Side = Annotated[int, Field(gt=0, le=LARGEST_SIDE)]
 
@@ -24,14 +24,17 @@ class ImageOptions(SplitOptions):
         resize: the shorter side gets this many pixels and the longer one is cut to its middle, so
             that inputs are square; radii are in the units of the resized pixels. Default: all
             images have one size.
+        label: of images in Parquet files, the column of the classes. Default: the one called label,
+            target, class or y, or that the schema states to be one.
         channels: 1 makes all images grey, 3 all coloured. Default: 1 if all are grey, else 3.
     """
 
     resize: Side | None = None
+    label: str | None = None
     channels: Literal[1, 3] | None = None
 
     def images(self) -> dict[str, Any]:
-        """The given options that say how an image becomes an input."""
+        """The given options of ``PREPARATION``."""
         return {name: value for name, value in self.given().items() if name in PREPARATION}
 
     def given(self) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class Place(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The images of a data set by their names, its classes, and whether it comes split."""
+    """The images of a data set by their names, in the order of its samples; its classes in the
+    order of their numbers, and whether it comes split."""
 
     places: dict[str, Place]
     classes: tuple[str, ...]
@@ -81,7 +82,7 @@ def read_layout(path: Path) -> Layout:
     for test, split in ((True, held_out), (False, TRAIN)):
         filled = {place.label for place in places.values() if place.test == test}
         _require_filled(path, labels[0] - filled, f"{split}/", " from both splits")
-    return Layout(places, tuple(sorted(labels[0])), split=True)
+    return Layout(_in_order(places), tuple(sorted(labels[0])), split=True)
 
 
 def _tree(path: Path) -> tuple[list[Parts], set[Parts]]:
@@ -113,7 +114,12 @@ def _unsplit(path: Path, files: list[Parts], folders: set[Parts]) -> Layout:
         )
     places = _places(path, root, files, folders, test=False)
     _require_filled(path, labels - {place.label for place in places.values()}, "", "")
-    return Layout(places, tuple(sorted(labels)), split=False)
+    return Layout(_in_order(places), tuple(sorted(labels)), split=False)
+
+
+def _in_order(places: dict[str, Place]) -> dict[str, Place]:
+    """Images in the order of split, class and file name."""
+    return dict(sorted(places.items(), key=lambda named: named[1]))
 
 
 def _labels(root: Parts, folders: set[Parts]) -> set[str]:

@@ -8,6 +8,9 @@ from unitmargin.foundation.options import Options
 
 TEST_SHARE = 0.2
 
+LABELS = ("label", "target", "class", "y")
+"""Names of the label column where none is given."""
+
 
 class SplitOptions(Options):
     """A share of each class that is kept for the test, and the seed of its choice.

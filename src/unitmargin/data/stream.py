@@ -15,10 +15,11 @@ from unitmargin.data.cells import PARQUET, TABLES
 from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError, members
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.layout import HELD_OUT, IMAGE_SUFFIXES
+from unitmargin.data.layout import HELD_OUT, IMAGE_SUFFIXES, TRAIN
+from unitmargin.data.parquet import image_shards, read_image_rows
 from unitmargin.data.split import Split
 from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
-from unitmargin.data.stream_images import read_images
+from unitmargin.data.stream_images import read_image_shards, read_images
 from unitmargin.data.stream_items import Item, Wanted
 from unitmargin.data.stream_tables import read_encoded, read_table
 
@@ -55,6 +56,8 @@ def read_inputs(
     - Images: a folder, or a tar or zip archive, of images or of one folder a class; or one image.
       They are resized as ``images`` says, and bytes are divided by 255. A folder is read in the
       order of the names, an archive in its own.
+    - Images in Parquet files: a ``.parquet`` file, or a folder of them, with a column of images;
+      a column of labels is optional. Resized and divided as other images.
     - Arrays: a ``.npy`` file, or a ``.npz`` file with ``x`` or ``inputs`` and, if known, ``y`` or
       ``labels``. uint8 is divided by 255, floating numbers are rounded to float32.
     - Tables: a ``.csv`` file of numbers, one input a row, in the order of the network's inputs; a
@@ -96,6 +99,11 @@ def holds_splits(path: Path) -> bool:
     A folder of test images alone is none: it may hold new inputs. Cost: an archive is read to its
     first file that says so.
     """
+    if not path.exists():
+        return False
+    if shards := image_shards(path):
+        splits = {shard.split for shard in shards}
+        return TRAIN in splits and bool(splits & {*HELD_OUT})
     if is_arrays(path):
         return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
     if not _holds_files(path):
@@ -107,11 +115,18 @@ def holds_splits(path: Path) -> bool:
     return False
 
 
-def holds_images(path: Path, split: Split) -> bool:
-    """Whether a folder or archive holds every image of a split, by class, name and content.
+def holds_images(path: Path, split: Split, label: str | None = None) -> bool:
+    """Whether a folder or archive holds every image of a split, by class, name and content; of
+    Parquet files, whose images have no names of their own, by class and content.
 
-    Cost: the images are read.
+    ``label`` is the column of labels of Parquet files. Cost: the images are read.
     """
+    if shards := image_shards(path):
+        contents = {(image.label, image.sha256) for image in (*split.train, *split.test)}
+        for shard in shards:
+            for content, word in read_image_rows(path, shard, label):
+                contents.discard((word or "", hashlib.sha256(content).hexdigest()))
+        return not contents
     if not _holds_files(path):
         return False
     wanted = {(image.label, image.file): image.sha256 for image in (*split.train, *split.test)}
@@ -139,10 +154,12 @@ def _reader(path: Path, encoding: Encoding | None) -> Reader:
                 "trained on, found none; check the path, or write a table"
             )
         return partial(read_encoded, encoding=encoding)
+    if image_shards(path):
+        return read_image_shards
     if is_table and path.suffix == PARQUET:
         raise DataError(
-            f"{path}: must be a .csv file for a network that was not trained on a table, got a "
-            "Parquet file; write its numbers as .csv or .npy"
+            f"{path}: must hold a column of images for a network that was not trained on a table, "
+            "got a Parquet file without; write its numbers as .csv or .npy"
         )
     if not path.exists():
         raise DataError(

@@ -8,6 +8,7 @@ import numpy as np
 from unitmargin.data.decoding import Planes
 from unitmargin.data.files import DataError, Member, members
 from unitmargin.data.layout import IMAGE_SUFFIXES
+from unitmargin.data.parquet import image_shards, read_image_rows
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, scaled
 
 LAYOUT = "IMAGE or CLASS/IMAGE"
@@ -24,11 +25,7 @@ def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:
         DataError: what :func:`members` and :func:`pixels` refuse, images of another size, colour
             for a network of grey images, other layouts, and networks that take no images.
     """
-    if len(wanted.in_shape) != 3 or wanted.in_shape[0] not in (1, 3):
-        raise DataError(
-            f"{path}: images must have one channel or three, got a network with inputs of shape "
-            f"{wanted.in_shape}; pass them as .npz, .npy or .csv"
-        )
+    _require_image_network(path, wanted)
     labels = wanted.by_name()
     if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file():
         yield Item(scaled(_planes(path.read_bytes(), str(path), wanted)), UNKNOWN, path.name)
@@ -43,6 +40,31 @@ def read_images(path: Path, wanted: Wanted) -> Iterator[Item]:
             planes = _planes(member.read(), name, wanted)
             label = labels.get(folders[-1], UNKNOWN) if folders else UNKNOWN
             yield Item(scaled(planes), label, _printable(member.name))
+
+
+def read_image_shards(path: Path, wanted: Wanted) -> Iterator[Item]:
+    """Every row of Parquet files of images, as :func:`read_images` has those of a folder.
+
+    Raises:
+        DataError: what :func:`read_image_rows` and :func:`pixels` refuse, images of another size or
+            colour, and networks that take no images.
+    """
+    _require_image_network(path, wanted)
+    labels = wanted.by_name()
+    for shard in image_shards(path):
+        rows = read_image_rows(path, shard, wanted.images.label)
+        for number, (content, word) in enumerate(rows):
+            source = shard.row(number)
+            planes = _planes(content, f"{path}: {source}", wanted)
+            yield Item(scaled(planes), labels.get(word or "", UNKNOWN), _printable(source))
+
+
+def _require_image_network(path: Path, wanted: Wanted) -> None:
+    if len(wanted.in_shape) != 3 or wanted.in_shape[0] not in (1, 3):
+        raise DataError(
+            f"{path}: images must have one channel or three, got a network with inputs of shape "
+            f"{wanted.in_shape}; pass them as .npz, .npy or .csv"
+        )
 
 
 def _require_layout(path: Path, member: Member, top: str) -> None:

@@ -9,17 +9,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32
 
-from unitmargin.data.cells import (
-    Rows,
-    canonical,
-    csv_lines,
-    is_missing,
-    is_number,
-    read_rows,
-)
+from unitmargin.data.cells import Rows, csv_lines, read_rows
 from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError, unreadable
 from unitmargin.data.stream_items import UNKNOWN, Item, Wanted, find_label, scaled
+from unitmargin.foundation.cells import canonical, is_missing, is_number
 from unitmargin.foundation.numbers import shown
 
 LABEL = "label"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool
 
-from unitmargin.data.cells import Rows, is_number
+from unitmargin.data.cells import Rows
 from unitmargin.data.split import held_out
 from unitmargin.data.table_options import TableOptions
+from unitmargin.foundation.cells import is_number
 from unitmargin.foundation.numbers import shown
 
 

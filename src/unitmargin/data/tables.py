@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float64
 
-from unitmargin.data.cells import Rows, is_missing, is_number, whole
+from unitmargin.data.cells import PARQUET, Rows, whole
 from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError
+from unitmargin.data.parquet_columns import image_columns
 from unitmargin.data.samples import Dataset, Samples
+from unitmargin.data.split_options import LABELS
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.table_split import draw_test_rows
+from unitmargin.foundation.cells import is_missing, is_number
 from unitmargin.foundation.choice import advice, require_choice
 from unitmargin.foundation.numbers import shown
-
-LABELS = ("label", "target", "class", "y")
-"""Names of the label column where none is given."""
 
 MOST_CATEGORIES = 100
 """Categories of a column: one with more holds names or codes of the rows, not properties."""
@@ -61,7 +61,7 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
         >>> load_table(Path("wine.csv"), TableOptions(scale="features"))  # doctest: +SKIP
     """
     _require_fit(options)
-    rows = whole(path)
+    rows = _whole(path, options)
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
@@ -86,7 +86,7 @@ def usable(path: Path, options: TableOptions) -> tuple[TableOptions, list[str]]:
     Raises:
         DataError: what :func:`load_table` refuses but for such columns.
     """
-    rows = whole(path)
+    rows = _whole(path, options)
     try:
         labels = _labels(rows, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
@@ -100,6 +100,17 @@ def usable(path: Path, options: TableOptions) -> tuple[TableOptions, list[str]]:
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
     return options.changed(ignore=ignored), left
+
+
+def _whole(path: Path, options: TableOptions) -> Rows:
+    """All rows; of a table of images it is said where it belongs."""
+    images = image_columns(path) if path.suffix == PARQUET and path.is_file() else []
+    if left := [name for name in images if name not in options.ignore]:
+        raise DataError(
+            f"{path}: must hold numbers and words, got images in {shown(left[0])}; write name = "
+            '"images" in [data], or leave out the column by `ignore`'
+        )
+    return whole(path)
 
 
 def _find_labels(rows: Rows, column: str, classes: tuple[str, ...]) -> list[int]:

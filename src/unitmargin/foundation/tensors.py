@@ -4,15 +4,24 @@ import errno
 import json
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
+import numpy as np
 import torch
+from jaxtyping import Float32
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from unitmargin.foundation.files import write_aside
+
+ALIGNMENT = 8
+"""A header is padded to a multiple of so many bytes."""
 
 SYSTEM_CODE = re.compile(r"(?:os error |code: )(\d+)")
 """Where the writer's message has the error number of the system."""
@@ -36,6 +45,53 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
         except SafetensorError as error:
             raise _refusal(error, aside) from None
         _sort_header(aside)
+
+
+class SpooledRows:
+    """Rows of a float32 tensor that wait in a file until the last one is known; see
+    :func:`spool_rows`."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._shape: tuple[int, ...] = ()
+        self._count = 0
+
+    def add(self, rows: Float32[np.ndarray, "rows *shape"]) -> None:
+        """Take in some rows, all of one shape."""
+        self._file.write(np.ascontiguousarray(rows, "<f4").data)
+        self._shape = rows.shape[1:]
+        self._count += len(rows)
+
+    def write(self, path: Path, name: str) -> None:
+        """Write them as the one tensor of a file, byte by byte as :func:`write_tensors` does."""
+        shape = [self._count, *self._shape]
+        entry = {"data_offsets": [0, self._file.tell()], "dtype": "F32", "shape": shape}
+        header = json.dumps({name: entry}, separators=(",", ":")).encode()
+        length = -(-len(header) // ALIGNMENT) * ALIGNMENT
+        self._file.seek(0)
+        with write_aside(path) as aside, aside.open("wb") as file:
+            file.write(length.to_bytes(8, "little") + header.ljust(length))
+            shutil.copyfileobj(self._file, file)
+
+
+@contextmanager
+def spool_rows(place: Path) -> Iterator[SpooledRows]:
+    """Rows of a tensor that are going to be written into a folder, which need not exist yet.
+
+    They wait on its disk, in a file without a name: it ends with the block, or with the process,
+    whatever ends it.
+
+    Raises:
+        OSError: what the system refuses; it names the folder.
+    """
+    folder = next(folder for folder in (place, *place.parents) if folder.is_dir())
+    try:
+        with TemporaryFile(dir=folder) as file:
+            yield SpooledRows(file)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder)) from error
 
 
 def _sort_header(path: Path) -> None:

@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 CERTIFIED = "certified"
+NOT_ENCODED = "not_encoded"
 NOT_FINITE = "not_finite"
 OUTSIDE_DOMAIN = "outside_domain"
 NO_CLAIM = "no_claim"
 BELOW_THRESHOLD = "below_threshold"
 
-OUTCOMES = (CERTIFIED, NOT_FINITE, OUTSIDE_DOMAIN, NO_CLAIM, BELOW_THRESHOLD)
+OUTCOMES = (CERTIFIED, NOT_ENCODED, NOT_FINITE, OUTSIDE_DOMAIN, NO_CLAIM, BELOW_THRESHOLD)
 """Keys of the counters: the only acceptance, then the rejections; the first that holds is given."""
 
 
@@ -26,7 +27,8 @@ class Answer(NamedTuple):
         reason: "certified", or a sentence that says why not: "radius 0.05 < 0.14".
         outcome: the same as one of ``OUTCOMES``, for counting.
         predicted: class that the network gives the input, also where it is rejected: for logs, not
-            for decisions. None where there is none: numbers or logits that are not finite.
+            for decisions. None where there is none: a row that cannot be read, numbers or logits
+            that are not finite.
         runner_up: class with the second largest logit; None where ``predicted`` is.
         margin: difference of the two largest logits.
 

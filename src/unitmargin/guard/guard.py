@@ -19,6 +19,7 @@ from unitmargin.guard.answer import (
     BELOW_THRESHOLD,
     CERTIFIED,
     NO_CLAIM,
+    NOT_ENCODED,
     NOT_FINITE,
     OUTCOMES,
     OUTSIDE_DOMAIN,
@@ -28,11 +29,12 @@ from unitmargin.guard.answer import (
 from unitmargin.guard.inputs import FLOATS, judged, require_array
 from unitmargin.guard.onnx_model import SMALLEST_NORMAL
 from unitmargin.guard.opening import open_model
+from unitmargin.guard.rows import RowReader, rows_of
 
 CHUNK = 2**20
 """Numbers that are evaluated at once, 340 images of CIFAR-10: memory does not follow the batch."""
 
-NO_RADIUS = (NOT_FINITE, OUTSIDE_DOMAIN)
+NO_RADIUS = (NOT_ENCODED, NOT_FINITE, OUTSIDE_DOMAIN)
 """Outcomes whose radii are of no input in the network's units."""
 
 
@@ -41,7 +43,10 @@ class Guard:
 
     Called with one input of shape ``in_shape`` it gives an :class:`Answer`, with a batch
     ``(n, *in_shape)`` a list of n answers. Inputs are NumPy arrays or what gives itself as one
-    (``__array__``, as tensors on the CPU do), of float32, float64 or float16.
+    (``__array__``, as tensors on the CPU do), of float32, float64 or float16. Where the network was
+    trained on a table, rows of it are taken as they are, in the columns' own units: a mapping from
+    columns to cells, a list of them, or a data frame; they are encoded as the file states, to
+    float32, and radii are lengths of what they are encoded to.
 
     Guarantee: an answer has a label if and only if the input is finite and in the domain of the
     network, and its radius is *above* ``reject_below``. A certificate holds for changes of norm
@@ -51,8 +56,9 @@ class Guard:
     from above, is taken off its radius, which so holds around x itself; the margin is that of the
     rounded input.
 
-    The value of an input never raises: NaN, infinity and numbers outside of the domain are
-    rejections with a reason. Another shape, type or kind always raises.
+    The value of an input never raises: NaN, infinity, numbers outside of the domain, missing values
+    and unknown categories are rejections with a reason. Another shape, type or kind always raises,
+    and so does a row without a column of the table, or with another one.
 
     Thread-safe. It answers in the process that opened it alone: threads of the evaluation do not
     outlive a fork, so a fork is refused, and so is pickling.
@@ -78,9 +84,11 @@ class Guard:
         threads: of one evaluation by onnxruntime; default: its own choice.
 
     Raises:
-        TypeError: an argument of another kind; when called, what is no array of real numbers.
+        TypeError: an argument of another kind; when called, what is no array of real numbers and no
+            row of a table.
         ValueError: a negative or infinite threshold, a file of another kind or a damaged one, an
-            option that the file does not have; when called, integers or another shape.
+            option that the file does not have; when called, integers, another shape, or other
+            columns than those of the table.
         FileNotFoundError: no such file.
         ImportError: onnxruntime is not installed.
         RuntimeError: when called, a fork of the process; ``ProfileError``, an environment that
@@ -113,6 +121,8 @@ class Guard:
         self.model = open_model(file, profile, sealed, threads)
         self._name = file.stem
         self._domains = _domains(self.model.domain)
+        stated = self.model.encoding
+        self._reader = None if stated is None else RowReader(stated, self.model.in_shape)
         sentence = f"not finite in {self.model.dtype}"
         self._unreadable = Answer(None, None, 0.0, sentence, NOT_FINITE, None, None, 0.0)
         self._process = os.getpid()
@@ -127,15 +137,15 @@ class Guard:
                 "a guard must answer in the process that opened it, got a call in a fork; open it "
                 "after the fork"
             )
-        shape = self.model.in_shape
-        array = require_array(x, shape)
-        single = array.ndim == len(shape)
-        batch = array[None] if single else array
-        length = max(1, CHUNK // math.prod(shape))
+        batch, reasons, single = self._read(x)
+        length = max(1, CHUNK // math.prod(self.model.in_shape))
         answers: list[Answer] = []
         with np.errstate(all="ignore"):  # what overflows or is NaN is rejected
             for first in range(0, len(batch), length):
                 answers += self._answers(batch[first : first + length])
+        for place, reason in enumerate(reasons):
+            if reason:
+                answers[place] = Answer(None, None, 0.0, reason, NOT_ENCODED, None, None, 0.0)
         self._count(answers, started)
         return answers[0] if single else answers
 
@@ -172,6 +182,17 @@ class Guard:
             "a guard must be opened where it answers, got one to be pickled or copied; pass the "
             "path of its file"
         )
+
+    def _read(self, x: object) -> tuple[NDArray[Any], list[str], bool]:
+        """The batch, why some rows of a table are no inputs, and whether one input was given."""
+        given = None if self._reader is None else rows_of(x)
+        if self._reader is None or given is None:
+            shape = self.model.in_shape
+            array = require_array(x, shape)
+            single = array.ndim == len(shape)
+            return array[None] if single else array, [], single
+        rows, single = given
+        return *self._reader.encode(rows), single
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
         """Answers of a batch, which is evaluated at once.

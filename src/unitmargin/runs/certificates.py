@@ -17,7 +17,7 @@ from unitmargin.data import radius_units
 from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
-from unitmargin.foundation.tensors import write_tensors
+from unitmargin.foundation.tensors import SpooledRows
 from unitmargin.frozen import class_names
 from unitmargin.frozen.profiles import PROFILES
 
@@ -116,7 +116,7 @@ def write_certificates(
     classes: Sequence[str],
     model_sha256: str,
     inputs: Path,
-    certified: Float32[Tensor, "batch *shape"] | None = None,
+    certified: SpooledRows | None = None,
     units: str | None = None,
 ) -> None:
     """Write certificates.csv, beside it what they are of, and the inputs' file.
@@ -142,7 +142,7 @@ def write_certificates(
     write_table(table, columns)
     inputs.unlink(missing_ok=True)
     if certified is not None:
-        write_tensors(inputs, {"inputs": certified}, {})
+        certified.write(inputs, "inputs")
     stated = Facts(
         profile=certificates.profile,
         samples=len(certificates),

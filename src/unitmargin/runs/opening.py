@@ -19,7 +19,7 @@ BATCH_NUMBERS = 2**20
 def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
     """The recipe's data set, limited and up-sampled as it says; split as a run has it."""
     data = recipe.data
-    table, options = (data.table(), data.images()) if data.name == TABLE else (None, data.given())
+    table, options = (data.table(), {}) if data.name == TABLE else (None, data.given())
     dataset = load_dataset(data.name, data.path, data.limit, split=split, table=table, **options)
     return dataset.upsampled(data.upsample)
 

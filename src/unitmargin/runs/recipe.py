@@ -58,8 +58,15 @@ NAMED_BY = {".csv": TABLE, ".parquet": TABLE, ".npz": "npz"}
 """Data sets that the end of a path names."""
 
 
+IMAGES = "images"
+
 OF_TABLES = [key for key in TableOptions.model_fields if key not in ImageOptions.model_fields]
-"""Options of tables alone: a split is drawn of images, too."""
+"""Options of tables alone: a split is drawn of images, too, and they may have a label column."""
+
+OF_IMAGES = [key for key in ImageOptions.model_fields if key not in TableOptions.model_fields]
+"""Options of images alone."""
+
+OF_BOTH = [key for key in ImageOptions.model_fields if key in TableOptions.model_fields]
 
 
 class DataOptions(ImageOptions, TableOptions):
@@ -93,14 +100,21 @@ class DataOptions(ImageOptions, TableOptions):
         return resolved
 
     @model_validator(mode="after")
-    def _judge_table(self) -> "DataOptions":
-        left_out = TableOptions()
-        foreign = [key for key in OF_TABLES if getattr(self, key) != getattr(left_out, key)]
-        if foreign and self.name != TABLE:
-            raise ValueError(
-                f"{foreign[0]} must be left out for data set {self.name!r}, got "
-                f"{getattr(self, foreign[0])!r}; it is an option of the data set {TABLE!r}"
-            )
+    def _judge(self) -> "DataOptions":
+        """Raise for an option that the data set has no use for."""
+        left_out = DataOptions.model_construct()
+        for keys, owners in (
+            (OF_TABLES, [TABLE]),
+            (OF_IMAGES, [IMAGES]),
+            (OF_BOTH, [IMAGES, TABLE]),
+        ):
+            foreign = [key for key in keys if getattr(self, key) != getattr(left_out, key)]
+            if foreign and self.name not in owners:
+                raise ValueError(
+                    f"{foreign[0]} must be left out for data set {self.name!r}, got "
+                    f"{getattr(self, foreign[0])!r}; it is an option of the data set "
+                    f"{' or '.join(map(repr, owners))}"
+                )
         return self
 
     def table(self) -> TableOptions:

@@ -2,18 +2,19 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.data import MADE, InputBatch, Samples, holds_images, holds_splits
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
+from unitmargin.foundation.tensors import SpooledRows, spool_rows
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard import Model
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_certificates
@@ -38,7 +39,7 @@ def certify_samples(
     Raises:
         ValueError: samples that do not fit the network, or lie outside of its domain.
     """
-    return _certify(FrozenCertifier(frozen, profile), samples, CERTIFY_BATCH)[0]
+    return _certify(FrozenCertifier(frozen, profile), samples, CERTIFY_BATCH)
 
 
 def certify_run(
@@ -54,7 +55,7 @@ def certify_run(
 
     Args:
         folder: a frozen run.
-        inputs: keep them for ``unitmargin check``; they are then held in memory.
+        inputs: keep them for ``unitmargin check``.
         data: where the data set is, if it has moved since the training; or new inputs, which are
             not laid out as a data set (:func:`read_inputs`).
         out: where the certificates are written; default: the run folder, of new inputs a folder
@@ -78,8 +79,9 @@ def certify_run(
         )
     place = folder.path if out is None else _require_out(out)
     samples = folder.test_samples(frozen, data)
-    certificates, certified = _certify(certifier, samples, batch_size, inputs)
-    _write(certifier, certificates, certified, place)
+    with _spool(inputs, place) as kept:
+        certificates = _certify(certifier, samples, batch_size, kept)
+        _write(certifier, certificates, kept, place)
     words = f"{_shares(certificates)}{_in_units(certifier)}"
     return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
 
@@ -122,11 +124,13 @@ def certify_new(
         ValueError: inputs that do not fit the network, or the folder of a run.
         LockedError: another process writes into the folder.
 
-    Cost: memory of one batch and of the certificates; with ``inputs`` that of all inputs.
+    Cost: memory of one batch and of the certificates; with ``inputs`` twice their size on the disk
+    for a moment.
     """
     _require_out(out)
-    certificates, certified = _certify(certifier, data, batch_size, inputs)
-    _write(certifier, certificates, certified, out)
+    with _spool(inputs, out) as kept:
+        certificates = _certify(certifier, data, batch_size, kept)
+        _write(certifier, certificates, kept, out)
     labelled = int(certificates.labelled.sum())
     with_radius = int((certificates.radius > 0).sum())
     words = f"{with_radius} with a radius, {labelled} labelled"
@@ -145,7 +149,7 @@ def _own(folder: RunFolder, data: Path) -> bool:
         return False
     split = folder.split()
     if split is not None:
-        return holds_images(data, split)
+        return holds_images(data, split, folder.recipe().data.label)
     if folder.recipe().data.name == TABLE:
         try:
             folder.dataset(data)
@@ -169,10 +173,15 @@ def _require_out(out: Path) -> Path:
     return out
 
 
+def _spool(inputs: bool, place: Path) -> AbstractContextManager[SpooledRows | None]:
+    """Where inputs wait that are kept."""
+    return spool_rows(place) if inputs else nullcontext()
+
+
 def _certify(
-    certifier: Model, given: Samples | Path, batch_size: int, keep: bool = False
-) -> tuple[Certificates, Tensor | None]:
-    """Certificates of samples or files; with ``keep`` also the inputs as they were certified."""
+    certifier: Model, given: Samples | Path, batch_size: int, kept: SpooledRows | None = None
+) -> Certificates:
+    """Certificates of samples or files; ``kept`` takes in the inputs as they were certified."""
     require_whole("batch_size", batch_size, 1, "leave it out")
     if isinstance(given, Samples):
         answers = certify_batches(certifier, _batches(given, batch_size))
@@ -181,20 +190,19 @@ def _certify(
     digest = hashlib.sha256()
     parts: list[tuple[NDArray[Any], ...]] = []
     sources: list[str] = []
-    kept: list[NDArray[np.float32]] = []
     for batch, claims in answers:
         hash_inputs(digest, batch.inputs)
         parts.append((batch.labels, *claims))
         sources += batch.sources
-        kept += [batch.inputs] if keep else []
+        if kept is not None:
+            kept.add(batch.inputs)
     columns = (torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True))
-    certificates = Certificates(
+    return Certificates(
         **dict(zip(TENSORS, columns, strict=True)),
         profile=certifier.profile,
         source=tuple(sources),
         numbers_sha256=digest.hexdigest(),
     )
-    return certificates, torch.from_numpy(np.concatenate(kept)) if keep else None
 
 
 def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
@@ -204,13 +212,13 @@ def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
 
 
 def _write(
-    certifier: Model, certificates: Certificates, certified: Tensor | None, place: Path
+    certifier: Model, certificates: Certificates, kept: SpooledRows | None, place: Path
 ) -> None:
     folder = RunFolder(place)
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
     with folder.hold():
-        write_certificates(*files, certified=certified, units=table_units(certifier))
+        write_certificates(*files, certified=kept, units=table_units(certifier))
 
 
 def _shares(certificates: Certificates) -> str:

@@ -4,10 +4,18 @@ import json
 import math
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unitmargin.certificates.exhibits import is_image
-from unitmargin.data import DataError, Dataset, TableOptions, load_dataset, usable
+from unitmargin.data import (
+    DataError,
+    Dataset,
+    MixedSizesError,
+    TableOptions,
+    image_shards,
+    load_dataset,
+    usable,
+)
 from unitmargin.foundation.failures import one_line
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.recipe import NAMED_BY, TABLE, parse_recipe
@@ -16,6 +24,9 @@ IMAGES = "images"
 
 IDENTIFIERS = frozenset(("id", "index", "unnamed: 0"))
 """Names of columns that number the rows and say nothing of them, in small letters."""
+
+RESIZED = 64
+"""Pixels of a side that is proposed for images of several sizes."""
 
 SHOWN_CLASSES = 20
 """Classes whose sizes are listed."""
@@ -49,32 +60,34 @@ class Line(NamedTuple):
 
 
 def init_recipe(path: Path, label: str | None = None) -> str:
-    """A recipe for a table, arrays, or a folder or archive of images, as commented TOML.
+    """A recipe for a table, arrays, or images in a folder, archive or Parquet files, as commented
+    TOML.
 
     What it says of the data is measured. Columns of a table that are constant, have too many
     categories or number the rows are left out, and the recipe says so.
 
     Raises:
         DataError: data that no recipe can read.
-        ValueError: a label for data that are no table, or data that no network fits.
+        ValueError: a label for data that have no columns, or data that no network fits.
 
     Example:
         >>> print(init_recipe(Path("wine.csv")))  # doctest: +SKIP
     """
-    kind = NAMED_BY.get(path.suffix, IMAGES)
+    in_rows = bool(image_shards(path))
+    kind = IMAGES if in_rows else NAMED_BY.get(path.suffix, IMAGES)
     if not path.exists():
         raise DataError(
             f"{path}: must be a table (.csv, .parquet), arrays (.npz), or a folder or archive of "
             "images, found none; check the path"
         )
-    if label is not None and kind != TABLE:
+    if label is not None and kind != TABLE and not in_rows:
         raise ValueError(f"label must be left out for {path}, which is no table, got {label!r}")
     options = _table_options(path, label) if kind == TABLE else None
-    dataset = load_dataset(kind, path, table=options)
+    dataset, read = _load(kind, path, options, label if in_rows else None)
     name = path.resolve().name.split(".")[0].strip() or kind
     sections = {
         "": [Line("name", name, f"of the run folder, runs/{name}")],
-        "data": _data(path, kind, dataset, options),
+        "data": _data(path, kind, dataset, options, read),
         "model": _model(dataset),
         "training": _training(dataset),
     }
@@ -83,6 +96,20 @@ def init_recipe(path: Path, label: str | None = None) -> str:
     recipe = parse_recipe(tomllib.loads(text), str(path))
     recipe_model(recipe, dataset.in_shape, dataset.n_classes)  # raises where it does not fit
     return text
+
+
+def _load(
+    kind: str, path: Path, options: TableOptions | None, label: str | None
+) -> tuple[Dataset, list[Line]]:
+    """The data set, and how images are read: resized if they have several sizes."""
+    named: dict[str, Any] = {} if label is None else {"label": label}
+    lines = [Line("label", label, "the column of the classes")] if named else []
+    try:
+        return load_dataset(kind, path, table=options, **named), lines
+    except MixedSizesError:
+        about = "images have several sizes: the middle square of each gets that many pixels a side"
+        lines.append(Line("resize", RESIZED, about))
+        return load_dataset(kind, path, resize=RESIZED, **named), lines
 
 
 def _table_options(path: Path, label: str | None) -> TableOptions:
@@ -115,12 +142,14 @@ def _about(path: Path, dataset: Dataset) -> list[str]:
     return lines
 
 
-def _data(path: Path, kind: str, dataset: Dataset, options: TableOptions | None) -> list[Line]:
+def _data(
+    path: Path, kind: str, dataset: Dataset, options: TableOptions | None, read: list[Line]
+) -> list[Line]:
     encoding = dataset.encoding
     if options is None or encoding is None:
         pixels = dataset.train.domain == (0.0, 1.0) and is_image(dataset.in_shape)
         units = "pixels in [0, 1]" if pixels else "the units of the numbers in the file"
-        return [Line("name", kind), Line("path", str(path), f"radii are in {units}")]
+        return [Line("name", kind), Line("path", str(path), f"radii are in {units}"), *read]
     share, seed = options.choice()
     words = [f"{column.name} ({column.width})" for column in encoding.columns if column.categories]
     about = f"; a change of category has the length 1: {', '.join(words)}" if words else ""

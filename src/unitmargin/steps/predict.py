@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from unitmargin.certificates.rows import DIGITS
@@ -15,6 +16,9 @@ from unitmargin.runs.certifier import CERTIFY_BATCH, certify_files, table_units
 
 HEADER = ("source", "predicted", "radius", "runner-up", "margin")
 
+SPOOLED = 1 << 24
+"""Bytes of lines that wait in memory; more of them wait in a file."""
+
 NONE = "-"
 """Stands for no class."""
 
@@ -24,13 +28,15 @@ def predict(
 ) -> Iterator[str]:
     """Lines that say, of every input, the predicted class and the radius in which it holds.
 
-    A table is aligned, so it comes when the last input was read; its numbers are rounded down to
-    six digits. With ``as_json`` a line is an object with the names of the columns of
-    certificates.csv, comes when its batch was read, and has all digits. Of a network that was
-    trained on a table a last line, or in each object ``units``, says what radii are measured in.
+    No line comes before the last input was judged, so of inputs that are refused nothing is said.
+    Numbers of the table are rounded down to six digits. With ``as_json`` a line is an object with
+    the names of the columns of certificates.csv, and has all digits. Of a network that was trained
+    on a table a last line, or in each object ``units``, says what radii are measured in.
 
     Raises:
         ValueError: inputs that do not fit the network, or fewer than one a batch.
+
+    Cost: memory of the table, of JSON that of one batch and ``SPOOLED`` bytes.
     """
     require_whole("batch_size", batch_size, 1, "leave it out")
     answers = certify_files(certifier, data, batch_size)
@@ -38,9 +44,17 @@ def predict(
     units = table_units(certifier)
     if as_json:
         stated = {} if units is None else {"units": units}
-        return (json.dumps(row | stated) for row in rows)
+        return _judged(json.dumps(row | stated) for row in rows)
     lines = _table([HEADER, *map(_cells, rows)])
     return lines if units is None else chain(lines, [f"radii in {units}"])
+
+
+def _judged(lines: Iterator[str]) -> Iterator[str]:
+    """The lines when all are there; many of them wait in a file."""
+    with SpooledTemporaryFile(SPOOLED, "w+", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+        file.seek(0)
+        yield from (line.rstrip("\n") for line in file)
 
 
 def _rows(classes: Sequence[str], batch: InputBatch, claims: Claims) -> Iterator[dict[str, Any]]:

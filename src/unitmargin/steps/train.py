@@ -17,9 +17,9 @@ from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.logs import Log, open_log, require_log
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes, leave_processes
+from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.schedules import extendable
 from unitmargin.training.train import EpochRecord, train
-from unitmargin.training.trainer import Trainer
 
 
 def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
@@ -31,7 +31,7 @@ def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset).to(place)
     samples = dataset.train.to(place)
-    trainer = Trainer(model, samples, recipe.training, processes, quiet=True)
+    trainer = SampleTrainer(model, samples, recipe.training, processes, quiet=True)
     seconds = torch.tensor(trainer.seconds_per_step(), dtype=torch.float64, device=place)
     return max(1, int(60.0 * minutes / processes.average(seconds)))
 

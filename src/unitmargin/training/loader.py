@@ -32,11 +32,8 @@ class LoaderTrainer(Trainer):
         device: torch.device,
     ) -> None:
         require_loader(loader, options, processes)
+        super().__init__(model, options, processes, quiet, device, len(loader))
         self.loader = loader
-        self._begin(model, options, processes, quiet, device)
-
-    def _epoch_steps(self) -> int:
-        return len(self.loader)
 
     def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         for inputs, labels in loaded(self.loader, self.model):

@@ -26,6 +26,7 @@ from unitmargin.training.loader import LoaderTrainer, loaded_domain
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
+from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.trainer import Trainer
 
 EVALUATION_BATCH = 2048
@@ -134,10 +135,10 @@ def train(
         trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
     else:
         _set_domain(model.to(place), samples.domain)
-        trainer = Trainer(model, samples.to(place), options, processes, quiet)
+        trainer = sampled = SampleTrainer(model, samples.to(place), options, processes, quiet)
         if file:
             identity = identify(model, samples, test, options, classes)
-            history += [EpochRecord(**row) for row in trainer.restore(file, identity)]
+            history += [EpochRecord(**row) for row in sampled.restore(file, identity)]
     test = None if test is None else test.to(place)
     with retained_memory():
         for epoch in range(len(history), trainer.epochs):
@@ -147,7 +148,7 @@ def train(
             if after_epoch and processes.first:
                 after_epoch(history)
             if file and processes.first:
-                trainer.save(file, identity, [asdict(record) for record in history])
+                sampled.save(file, identity, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
 

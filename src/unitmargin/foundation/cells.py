@@ -1,0 +1,73 @@
+"""Cells of tables as text, and the numbers that they become."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = frozenset(
+    ("", "#N/A", "#NA", "-nan", "-NaN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
+     "null")
+)  # fmt: skip
+"""Cells that stand for no value, as pandas reads and writes them."""
+
+FLOATING_SIGNS = ("e", "E", ".")
+"""Signs of a number that is written as a floating one."""
+
+CHANGE = np.float32(math.sqrt(0.5))
+"""The entry of a one-hot block: a change of category moves two entries by it, which is a length of
+1, and rounded to float32 a little less, so a radius of 1 covers it."""
+
+
+def is_number(cell: str) -> bool:
+    """Whether it is a decimal number; Python would read 1_0 and digits of other scripts, too."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return cell.isascii() and "_" not in cell
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell stands for no value."""
+    return cell in MISSING
+
+
+def canonical(word: str) -> str:
+    """A word or number as a name: a whole number that is written as a floating one without that.
+
+    Example:
+        >>> canonical("1.0"), canonical("007"), canonical("1.5"), canonical("red")
+        ('1', '007', '1.5', 'red')
+    """
+    floating = is_number(word) and any(sign in word for sign in FLOATING_SIGNS)
+    return str(int(float(word))) if floating and float(word).is_integer() else word
+
+
+def text_of(cell: Any) -> str:
+    """A cell of a data frame as a file would hold it; a number with all its digits.
+
+    Example:
+        >>> text_of(0.1), text_of(np.float32(0.5)), text_of(3), text_of(" red "), text_of(None)
+        ('0.1', '0.5', '3', 'red', '')
+    """
+    if cell is None:
+        return ""
+    held = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(held, float):
+        return repr(held)
+    if isinstance(held, int) and abs(held) > 1e308:  # Python refuses to write very long ones
+        return "inf" if held > 0 else "-inf"
+    return str(held).strip()
+
+
+def scaled_to_unit(numbers: NDArray[np.float64], shift: float, unit: float) -> NDArray[np.float32]:
+    """``(x - shift) / unit``, computed in float64 and rounded; infinite where float32 ends."""
+    with np.errstate(over="ignore"):
+        return np.asarray((numbers - shift) / unit).astype(np.float32)
+
+
+def category_entry(unit: float) -> np.float32:
+    """What stands in the entry of a row's category, beside zeros."""
+    return np.float32(CHANGE / np.float32(unit))

@@ -1,0 +1,49 @@
+"""Cells: which are numbers, which are names of the same thing, and what they become."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+
+from unitmargin.foundation.cells import (
+    canonical,
+    category_entry,
+    is_missing,
+    is_number,
+    scaled_to_unit,
+    text_of,
+)
+
+
+def test_numbers_are_decimal_and_whole_ones_have_one_name() -> None:
+    assert all(map(is_number, ("1", "-.5", "2e-3", "inf", "nan")))
+    assert not any(map(is_number, ("1_0", "٣", "0x1", "", "1,5", "True")))
+    words = ("1", "1.0", "1e0", "-0.0", "007", "1.5", "inf", "red")
+    assert [*map(canonical, words)] == ["1", "1", "1", "0", "007", "1.5", "inf", "red"]
+    assert all(map(is_missing, ("", "NA", "nan", "None", "null")))
+    assert not is_missing("no")
+
+
+def test_cells_of_data_frames_are_what_a_file_would_hold() -> None:
+    for cell, text in (
+        (0.1, "0.1"), (np.float32(0.1), "0.10000000149011612"), (np.float16(2), "2.0"), (7, "7"),
+        (np.int64(-7), "-7"), (np.True_, "True"), (" a b ", "a b"), (None, ""),
+        (float("nan"), "nan"), (np.float64("inf"), "inf"), (pd.NA, "<NA>"), (10**5000, "inf"),
+        (-(10**5000), "-inf"), (Decimal("1.50"), "1.50"), (np.str_(" x"), "x"),
+    ):  # fmt: skip
+        assert text_of(cell) == text
+
+
+def test_numbers_are_scaled_in_float64_and_rounded_once() -> None:
+    given = np.array([1e9 + 1.0, 1e9 + 2.0, 1e300])
+    found = scaled_to_unit(given, 1e9, 1e-3)
+    assert found.dtype == np.float32
+    assert found.tolist() == [1000.0, 2000.0, math.inf]
+
+
+def test_a_change_of_category_is_no_longer_than_its_length() -> None:
+    for unit in (1.0, 0.1, 3.0, 1e-3):
+        entry = float(category_entry(unit))
+        assert math.isclose(math.hypot(entry, entry), 1 / unit, rel_tol=1e-6)
+    assert math.hypot(float(category_entry(1.0)), float(category_entry(1.0))) <= 1.0
