@@ -99,6 +99,7 @@ def verify(
     box: Literal["auto", "off", "only"] = "auto",
     rounding_attack: bool = False,
     data: Path | None = None,
+    normalised: bool = False,
 ) -> int:
     """Try to break the promises of a run folder; exit status 1 if one is broken.
 
@@ -111,11 +112,13 @@ def verify(
             only within.
         rounding_attack: also search the edge of each certified ball by units in the last place.
         data: file or folder of the data set, if it has moved since the training.
+        normalised: also search behind an input normalisation that stretches channels unequally,
+            where the paper measures.
     """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.verify import verify_run
 
-    chosen = solvers, samples, box, rounding_attack, data
+    chosen = solvers, samples, box, rounding_attack, data, normalised
     message, passed = verify_run(RunFolder(folder), *chosen)
     print(message)
     return 0 if passed else 1

@@ -19,6 +19,7 @@ from unitmargin.certificates.findings import (
     search_finding,
 )
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
+from unitmargin.certificates.spaces import input_space
 from unitmargin.certificates.tightness import describe, search_boundary
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork, save
@@ -144,7 +145,7 @@ def test_solvers_contradict_certificates_that_are_too_large(
     scale_constants(monkeypatch, factor)
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
-    search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
+    search = search_boundary(input_space(truth.network), truth.inputs, labels, index, solver, None)
     check = search_finding([search])
     assert check.passed is passed
     assert check.value == pytest.approx(factor, abs=1e-6)
@@ -157,7 +158,7 @@ def test_a_search_without_points_proves_nothing_and_is_not_run() -> None:
     network = FrozenNetwork([Dense(torch.zeros(2, 3), torch.tensor([2.0, 0.0]))], (3,))
     labels = torch.zeros(2, dtype=torch.int64)
     search = search_boundary(
-        network, torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
+        input_space(network), torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
     )
     check = search_finding([search])
     assert (check.passed, check.value) == (None, None)
