@@ -177,8 +177,10 @@ def reproduce(
     """Write a table or figure of the paper, its numbers beside ours; trains the rows it needs.
 
     Args:
-        target: accuracy, input-size, tightness, robust-accuracy, unitary-gradient, upd, or all.
-        runs: write from these run folders alone, and train nothing.
+        target: accuracy, input-size, tightness, robust-accuracy, unitary-gradient, upd,
+            toy-example, or all.
+        runs: write from these run folders alone, and train nothing; what is trained and not
+            certified or attacked yet is.
         out: folder of the trained rows, and of TARGET.md, TARGET.tex and the figures. What is
             there is not trained again; an interrupted training goes on.
         data: file or folder of CIFAR-10.
@@ -186,16 +188,16 @@ def reproduce(
         minutes: instead of epochs: as many steps a row as take about that long.
         seeds: trainings a row (the paper: 4).
         limit: at most this many training and test samples.
-        samples: how many test samples are attacked; default: 500, of limited rows one in twenty.
+        samples: how many test samples each solver searches; default: all by sphere_tracing, 500 by
+            others.
         solvers: of the minimal adversarial perturbation.
         device: cpu, cuda, cuda:1, ...
     """
     from unitmargin.steps import reproduce as step
 
-    if runs:
-        print(step.write_outputs(target, runs, out))
-        return 0
     budget = step.Budget(data, epochs, limit, seeds, samples)
+    if runs:
+        return 0 if step.take_over(target, runs, budget, out, solvers) else 1
     return 0 if step.reproduce(target, budget, out, solvers, device, minutes) else 1
 
 
