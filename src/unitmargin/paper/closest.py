@@ -10,10 +10,14 @@ from unitmargin.certificates.spaces import INPUT, NORMALISED
 from unitmargin.certificates.tightness import Search, closest_found
 from unitmargin.paper.conditions import budget, same_trainings
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side
+from unitmargin.paper.printed import printed_rows
 from unitmargin.runs.folder import RunFolder
 
 CASES = (("norm", False), ("norm", True), ("raw", False), ("raw", True))
 """Input and box of the paper's panels, in their order."""
+
+SPACES = {INPUT: "pixels", NORMALISED: "normalised"}
+"""Names of the spaces in the tables."""
 
 CLOSEST = (
     "MAP is the closest point that any solver of the run found. Norm rows are measured behind the "
@@ -48,6 +52,8 @@ def closest_points(runs: Sequence[RunFolder], given: str, boxed: bool) -> list[F
         if paper_name(run.recipe())
         and (paper_input(run.recipe()), paper_side(run.recipe())) == (given, PAPER_SIDE)
     ]
+    order = [row["model"] for row in printed_rows("tab:accuracy")]
+    rows.sort(key=lambda run: order.index(paper_name(run.recipe())))
     groups = same_trainings(rows)
     models = [paper_name(group[0].recipe()) or "" for group in groups]
     count = Counter(models)

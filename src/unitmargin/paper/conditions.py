@@ -42,7 +42,7 @@ def trained_epochs(run: RunFolder) -> float:
     recipe = run.recipe()
     training, limit = recipe.training, recipe.data.limit
     steps = training.epoch_steps(min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES))
-    return training.steps / steps if training.steps else training.epochs
+    return training.steps / steps if training.steps else float(training.epochs)
 
 
 def paper_epochs(recipe: Recipe) -> int | None:

@@ -42,7 +42,7 @@ DISTRIBUTION_CAPTION = (
 
 def scatter_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     """``fig:scatter-IP-norm``, and the same for raw inputs beside it."""
-    figure, axes = panels(2, width=430.0, height=330.0)
+    figure, axes = panels(2, width=560.0, height=330.0)
     for panel, given in zip(axes, ("norm", "raw"), strict=True):
         found = chosen(closest_points(runs, given, boxed=False), SCATTERED)
         for network in found:
@@ -59,25 +59,31 @@ def scatter_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
         panel.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         panel.set_ylim(0.0, 1.05)
         panel.set_xlim(left=0.0)
-        finish(panel, found, case_name(given, False), f"MAP, in {units}", "LB / MAP")
+        finish(
+            panel,
+            found,
+            f"LB / MAP against MAP: {case_name(given, False)}",
+            f"MAP, in {units}",
+            "LB / MAP",
+        )
     return figure, SCATTER_CAPTION
 
 
 def distribution_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     """``fig:dist-multi``: norm and raw inputs, without box and within."""
-    figure, axes = panels(2, rows=2, width=430.0, height=280.0)
+    figure, axes = panels(2, rows=2, width=580.0, height=270.0)
     for panel, (given, boxed) in zip(axes, CASES, strict=True):
         found = chosen(closest_points(runs, given, boxed), (*PEERS.values(), DISTRIBUTED[given]))
         for network in found:
             search, figures = network.search, tightness(network.search)
             ratio = (search.radius / search.distance)[search.found].numpy()
-            words = f"{network.name}: {figures.mean:.2f} of {figures.n:,}"
+            words = f"{network.name}\nmean {figures.mean:.3f}, {figures.n:,} samples"
             shape: dict[str, Any] = {"bins": BINS, "range": (0.0, RATIO_END), "density": True}
             panel.hist(ratio, color=colour(network), alpha=0.35, label=words, **shape)
             panel.hist(ratio, histtype="step", color=colour(network), linewidth=1.2, **shape)
         panel.set_xlim(0.0, RATIO_END)
         panel.set_yticks([])
-        finish(panel, found, case_name(given, boxed), "LB / MAP", "density")
+        finish(panel, found, f"LB / MAP: {case_name(given, boxed)}", "LB / MAP", "density")
     return figure, DISTRIBUTION_CAPTION
 
 
@@ -102,9 +108,9 @@ def finish(panel: Axes, found: Sequence[Found], title: str, x: str, y: str) -> N
     panel.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
     label(panel, x, y)
     if found:
-        key = legend(panel, TEXT_SIZE - 3, loc="center left", bbox_to_anchor=(0.0, 0.72))
-        for handle in key.legend_handles:
-            if handle is not None:
-                handle.set_alpha(1.0)
+        place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        key = legend(panel, TEXT_SIZE - 3, markerscale=2.5, **place)
+        for handle in filter(None, key.legend_handles):
+            handle.set_alpha(1.0)
     else:
         panel.text(0.5, 0.5, NOT_RUN, ha="center", color=MUTED, transform=panel.transAxes)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.closest import CASES, CLOSEST, Found, case_name, closest_points
+from unitmargin.paper.closest import CASES, CLOSEST, SPACES, Found, case_name, closest_points
 from unitmargin.paper.conditions import NOT_RUN, NOTHING
 from unitmargin.paper.layout import Row, Table
 from unitmargin.reporting.distances import false_positives
@@ -45,10 +45,12 @@ CAPTION = (
 def false_positive_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     """``fig:false-postive`` (the paper's spelling), one panel an input and box."""
     figure, axes = panels(2, rows=2, width=470.0, height=250.0)
-    for panel, (given, boxed) in zip(axes, CASES, strict=True):
-        found = closest_points(runs, given, boxed)
-        draw(panel, found)
-        panel.set_title(case_name(given, boxed), color=INK, fontsize=TEXT_SIZE, loc="left")
+    cases = [closest_points(runs, given, boxed) for given, boxed in CASES]
+    names = list(dict.fromkeys(network.name for found in cases for network in found))
+    for panel, (given, boxed), found in zip(axes, CASES, cases, strict=True):
+        draw(panel, found, names)
+        title = f"r, the share of true alarms: {case_name(given, boxed)}"
+        panel.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
         panel.set_xticks(range(len(EPSILONS)), [epsilon_name(epsilon) for epsilon in EPSILONS])
         panel.set_ylim(0.0, 1.0)
         percent_axis(panel)
@@ -56,16 +58,17 @@ def false_positive_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     return figure, CAPTION
 
 
-def draw(panel: Axes, found: Sequence[Found]) -> None:
-    """One group of bars a radius, one bar a network."""
+def draw(panel: Axes, found: Sequence[Found], names: Sequence[str]) -> None:
+    """One group of bars a radius, one bar a network; a name has one colour in all panels."""
     width = GROUP_WIDTH / max(len(found), 1)
     for number, network in enumerate(found):
         shares = precisions(network)
         places = np.arange(len(EPSILONS)) + (number - 0.5 * (len(found) - 1)) * width
-        hatch = "" if number < len(CLASS_COLOURS) else HATCH
+        colour = names.index(network.name)
+        hatch = "" if colour < len(CLASS_COLOURS) else HATCH
         panel.bar(
             places, [share or 0.0 for share in shares], 0.94 * width, label=network.name,
-            color=CLASS_COLOURS[number % len(CLASS_COLOURS)], hatch=hatch, edgecolor="white",
+            color=CLASS_COLOURS[colour % len(CLASS_COLOURS)], hatch=hatch, edgecolor="white",
             linewidth=0,
         )  # fmt: skip
         for place, share in zip(places, shares, strict=True):
@@ -91,6 +94,6 @@ def false_positive_table(runs: Sequence[RunFolder]) -> Table:
             shares = precisions(network)
             cells = [NOTHING if share is None else f"{100.0 * share:.1f}" for share in shares]
             samples = str(int(network.search.found.sum()))
-            where = (given, "yes" if boxed else "no", network.search.space)
+            where = (given, "yes" if boxed else "no", SPACES[network.search.space])
             rows[-1].append((network.name, *where, samples, *cells))
     return Table("tab:false-positives", CAPTION + " In percent.", HEADER, rows, HEADER[4:])

@@ -17,6 +17,7 @@ from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import (
     CLASS_COLOURS,
+    INK,
     MUTED,
     TEXT_SIZE,
     label,
@@ -81,31 +82,35 @@ def against_peers(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy in both spaces, the large UGNN and the peers."""
     figure, (own, original) = panels(2)
     groups = same_trainings(runs)
-    draw(own, [band(group, 1.0) for group in groups], "ε, in the network's input")
+    bands = [band(group, 1.0) for group in groups]
+    names = [name for name, _ in bands]
+    draw(own, bands, names, "ε in the network's input", "Certified accuracy, own inputs")
     scaled = [band(group, float(group[0].recipe().data.upsample)) for group in groups]
-    draw(original, scaled, "ε, in the original pixels")
+    draw(original, scaled, names, "ε in original pixels", "Certified accuracy, original pixels")
     return figure
 
 
 def at_original_size(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy of both heads, and relative to the clean one for all networks."""
     figure, (unbounded, bounded, relative) = panels(3)
+    bands = [(paper_row(group[0])[0], band(group, 1.0)) for group in same_trainings(runs)]
+    names = [name for _, (name, _) in bands]
     for axes, head in ((unbounded, "updU"), (bounded, "updB")):
-        chosen = [run for run in runs if paper_row(run)[0].endswith(head)]
-        draw(axes, [band(group, 1.0) for group in same_trainings(chosen)], f"ε ({head})")
-    bands = [band(group, 1.0) for group in same_trainings(runs)]
-    drops = [(network, lines / lines[:, :1]) for network, lines in bands if lines[:, 0].all()]
-    draw(relative, drops, "ε, relative to ε = 0")
+        chosen = [found for model, found in bands if model.endswith(head)]
+        draw(axes, chosen, names, "ε", f"Certified accuracy, UGNNs with {head}")
+    drops = [(name, lines / lines[:, :1]) for _, (name, lines) in bands if lines[:, 0].all()]
+    draw(relative, drops, names, "ε", "Certified / clean accuracy")
     return figure
 
 
-def draw(axes: Axes, bands: Sequence[Band], epsilon: str) -> None:
-    """One line a network, with what its seeds span, or the words "not run"."""
-    for number, (network, lines) in enumerate(bands):
+def draw(axes: Axes, bands: Sequence[Band], names: Sequence[str], epsilon: str, title: str) -> None:
+    """One line a network, with what its seeds span, or the words "not run"; a name has one colour
+    in all panels."""
+    for network, lines in bands:
+        number = names.index(network)
         colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
         style = "-" if number < len(CLASS_COLOURS) else "--"
-        mean = lines.mean(0)
-        axes.plot(epsilons(), mean, style, color=colour, label=network, linewidth=1.6)
+        axes.plot(epsilons(), lines.mean(0), style, color=colour, label=network, linewidth=1.6)
         if len(lines) > 1:
             ends = lines.min(0), lines.max(0)
             axes.fill_between(epsilons(), *ends, color=colour, alpha=0.2, linewidth=0)
@@ -115,6 +120,7 @@ def draw(axes: Axes, bands: Sequence[Band], epsilon: str) -> None:
         legend(axes, TEXT_SIZE - 4, **place)
     else:
         axes.text(0.5, 0.5, NOT_RUN, ha="center", color=MUTED, transform=axes.transAxes)
+    axes.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
     axes.set_xlim(0.0, EPSILON_END)
     axes.set_ylim(0.0, 1.0)
     percent_axis(axes)

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from unitmargin.certificates.spaces import INPUT, NORMALISED
+from unitmargin.certificates.spaces import NORMALISED
 from unitmargin.certificates.tightness import Search, box_name, tightness
+from unitmargin.paper.closest import SPACES
 from unitmargin.paper.conditions import (
     NOT_RUN,
     NOTHING,
@@ -46,8 +47,6 @@ CONDITIONS = ("Run", "Budget", "Seed", "Samples", "Solver", "Hardware")
 HEADER = ("Model", "Input", "Box", "Space", *FIGURES, *CONDITIONS)
 NUMERIC = (*FIGURES, "Samples")
 OURS = len(HEADER) - HEADER.index("Our LB/MAP")
-
-SPACES = {INPUT: "pixels", NORMALISED: "normalised"}
 
 PaperRow = tuple[str, str, bool]
 """Model, input and box, as the paper's tables name a row."""

@@ -51,7 +51,7 @@ CAPTION = (
     "points and contours of f = f_0 - f_1, 0.08 apart: they are parallel curves of the boundary "
     "(black), so f is the signed distance to it wherever the closest boundary point lies on a "
     "smooth piece. The cross in orange is a test point, the cross in blue the closest point of the "
-    "other class that sphere tracing found; the circle has the radius f(x)."
+    "other class that sphere tracing found; the circle has the radius |f(x)|."
 )
 
 HEADER = ("Test points", "Accuracy", "LB/MAP", "Smallest", "Share above 0.999")
@@ -127,7 +127,7 @@ def toy_figure(toy: Toy) -> Figure:
         axes.scatter(place[0], place[1], s=90, marker="x", color=colour, linewidth=2.6, zorder=4)
     axes.set_aspect("equal")
     distance = float(toy.search.distance[index])
-    title = f"f(x) = {radius:.4f}, closest point of the other class at {distance:.4f}"
+    title = f"|f(x)| = {radius:.4f}, closest point of the other class at {distance:.4f}"
     axes.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
     label(axes, "first coordinate", "second coordinate")
     return figure
