@@ -20,7 +20,7 @@ from unitmargin.certificates.findings import (
 )
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.certificates.spaces import input_space
-from unitmargin.certificates.tightness import describe, search_boundary
+from unitmargin.certificates.tightness import describe, search_boundary, tightness
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
@@ -35,6 +35,7 @@ from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
+from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import (
     UNIT_BOX,
@@ -255,6 +256,35 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         assert row["right"] == sum(
             stored[at]["label"] == stored[at]["predicted"] for at in search.index.tolist()
         )
+
+
+def test_both_spaces_are_searched_and_the_report_shows_input_units(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    recipe = Recipe(
+        name="moons",
+        data=DataOptions(name="moons", limit=60),
+        model=ModelOptions(name="dense_ugnn", normalization="channel", options={"hidden": [2, 2]}),
+        training=TrainingOptions(epochs=3),
+    )
+    train_run(recipe, run)
+    freeze_run(run)
+    certify_run(run)
+    words = ("sphere_tracing", "closed_form")
+    message, passed = verify_run(run, words, 12, normalised=True, whole=("sphere_tracing",))
+    assert passed
+    assert "verify: sphere_tracing without box, normalised: certificate" in message
+    searches = run.searches()
+    assert [(one.solver, one.space, len(one.index)) for one in searches] == [
+        ("sphere_tracing", "input", 60),
+        ("closed_form", "input", 12),
+        ("sphere_tracing", "normalised", 60),
+        ("closed_form", "normalised", 12),
+    ]
+    pixels, behind = (tightness(searches[number]).mean for number in (0, 2))
+    assert pixels < behind <= 1.0
+    report_run(run)
+    shown = json.loads(run.report_json.read_text())["solvers"]
+    assert [row["space"] for row in shown] == ["input", "input"]
 
 
 def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:

@@ -284,7 +284,7 @@ def place_name(box: Box | None, space: str = INPUT) -> str:
     """A box and a space in words.
 
     Example:
-        >>> place_name(None), place_name((0.0, 1.0), NORMALISED)
+        >>> place_name(None), place_name((0.0, 1.0), "normalised")
         ('without box', 'in [0; 1], normalised')
     """
     where = "without box" if box is None else f"in {box_name(box)}"

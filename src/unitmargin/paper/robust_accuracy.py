@@ -27,8 +27,8 @@ from unitmargin.reporting.drawing import (
 from unitmargin.runs.folder import RunFolder
 
 LARGE = ("UGNN+MaxMin+updB", "raw", 256)
-"""The network that the paper sets against its peers, in its words the most accurate one; its table has
-updU at 78.5 % and updB at 78.4 %."""
+"""The network that the paper sets against its peers, in its words the most accurate one; its table
+has updU at 78.5 % and updB at 78.4 %."""
 
 LARGEST_LEGEND = 6
 """Networks named inside a panel; more are named beside it, where no curve runs through them."""
