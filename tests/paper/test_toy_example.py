@@ -5,19 +5,21 @@ import torch
 
 from unitmargin.paper import toy_example
 from unitmargin.paper.toy_example import Toy, make_toy, toy_figure
-from unitmargin.runs.recipe import Recipe, read_recipe
+from unitmargin.runs.recipe import read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 
 
 @pytest.fixture(scope="module")
 def toy() -> Toy:
     """Two epochs are enough for a boundary."""
-
-    def short(*given: object) -> Recipe:
-        return read_recipe(*given).changed(training={"epochs": 2})  # type: ignore[arg-type]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy_example, "read_recipe", short)
+        patch.setattr(toy_example, "EPOCHS", 2)
         return make_toy()
+
+
+def test_the_figure_is_of_the_recipe() -> None:
+    recipe = read_recipe(embedded_recipe(toy_example.RECIPE))
+    assert recipe.training.epochs == toy_example.EPOCHS
 
 
 def test_the_point_shown_is_at_the_certified_distance(toy: Toy) -> None:

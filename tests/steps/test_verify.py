@@ -29,13 +29,13 @@ from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import GNP, HEAD_PROMISES, ISOMETRY, LIPSCHITZ
 from unitmargin.models import build_model
 from unitmargin.models.freezing import freeze
+from unitmargin.reporting.summary import read_evidence
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.solvers import SOLVERS
 from unitmargin.steps import verify as step
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
-from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import (
     UNIT_BOX,
@@ -282,9 +282,7 @@ def test_both_spaces_are_searched_and_the_report_shows_input_units(tmp_path: Pat
     ]
     pixels, behind = (tightness(searches[number]).mean for number in (0, 2))
     assert pixels < behind <= 1.0
-    report_run(run)
-    shown = json.loads(run.report_json.read_text())["solvers"]
-    assert [row["space"] for row in shown] == ["input", "input"]
+    assert [search.space for search in read_evidence(run).searches] == ["input", "input"]
 
 
 def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:

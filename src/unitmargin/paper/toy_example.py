@@ -30,6 +30,9 @@ from unitmargin.training.train import train
 RECIPE = "moons"
 """Two classes of the plane, trained in seconds while the figure is written."""
 
+EPOCHS = 40
+"""Those of the recipe."""
+
 GRID = 300
 BORDER = 0.45
 """Around the samples: enough for contours on the far side of them."""
@@ -80,7 +83,7 @@ class Toy:
 
 def make_toy() -> Toy:
     """Train the recipe, freeze it, and search the closest points of its test samples."""
-    recipe = read_recipe(embedded_recipe(RECIPE))
+    recipe = read_recipe(embedded_recipe(RECIPE)).overridden(epochs=EPOCHS)
     dataset = open_dataset(recipe)
     model = open_model(recipe, dataset)
     train(model, dataset.train, dataset.test, recipe.training, quiet=True)
