@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.tightness import Box, Search, box_name, closest_found, describe
+from unitmargin.certificates.spaces import Box
+from unitmargin.certificates.tightness import Search, box_name, closest_found, describe
 
 
 def closest_by_box(searches: Sequence[Search]) -> list[Search]:

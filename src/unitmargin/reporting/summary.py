@@ -5,6 +5,7 @@ from typing import Any
 
 from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.exhibits import is_image
+from unitmargin.certificates.spaces import INPUT
 from unitmargin.certificates.tightness import Search
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting.coverage import coverage_curve, coverage_rows
@@ -32,7 +33,7 @@ class Evidence:
 
 
 def read_evidence(folder: RunFolder) -> Evidence:
-    """Read a run folder after ``verify``.
+    """Read a run folder after ``verify``; a report is in input units, and so are its searches.
 
     Raises:
         RunError: a file is missing, damaged or does not fit the others; the message names the
@@ -44,7 +45,7 @@ def read_evidence(folder: RunFolder) -> Evidence:
         folder.frozen(),
         folder.certificates(),
         folder.findings(),
-        folder.searches(),
+        [search for search in folder.searches() if search.space == INPUT],
         folder.measurements(),
     )
 

@@ -20,6 +20,7 @@ def verify(
     box: BoxChoice = "auto",
     rounding_attack: bool = False,
     data: str | Path | None = None,
+    normalised: bool = False,
 ) -> Findings:
     """Try to break the promises of a run folder, as ``unitmargin verify`` does.
 
@@ -32,6 +33,8 @@ def verify(
             without, ``only`` only within.
         rounding_attack: also search the edge of each certified ball by units in the last place.
         data: file or folder of the data set, if it has moved since the training.
+        normalised: also search behind an input normalisation that stretches channels unequally,
+            where the paper measures.
 
     Returns:
         What stands in checks.json: ``passed``, ``checks`` with a value and a bound each, and
@@ -57,7 +60,7 @@ def verify(
     require_choice("box", box, get_args(BoxChoice))
     count = None if samples is None else require_whole("samples", samples, 1, "leave it out")
     moved = None if data is None else as_path("data", data)
-    verify_run(run, solvers, count, box, rounding_attack, moved)
+    verify_run(run, solvers, count, box, rounding_attack, moved, normalised)
     return run.findings()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from unitmargin.auditing.audit import Audit, audit
 from unitmargin.auditing.finding import Finding, at_most, not_run
@@ -19,7 +20,8 @@ from unitmargin.certificates.findings import (
     stored_finding,
 )
 from unitmargin.certificates.plane import PLANE_SHAPE, sample_plane
-from unitmargin.certificates.tightness import Box, Search, describe, search_boundary, tightness
+from unitmargin.certificates.spaces import Box, Space, input_space, normalised_space
+from unitmargin.certificates.tightness import Search, describe, search_boundary, tightness
 from unitmargin.data import Samples
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork
@@ -172,6 +174,8 @@ def verify_run(
     box: BoxChoice = "auto",
     rounding: bool = False,
     data: Path | None = None,
+    normalised: bool = False,
+    whole: Sequence[str] = (),
 ) -> tuple[str, bool]:
     """Try to break the promises of a run folder; the message, and whether all were kept.
 
@@ -184,6 +188,9 @@ def verify_run(
             only without, "only" only within.
         rounding: add the rounding attack, thousands of forward passes a sample.
         data: where the data set is, if it has moved since the training.
+        normalised: search behind the input normalisation as well, where the paper measures its
+            norm rows; see :func:`normalised_space`, without which nothing is added.
+        whole: names of solvers that search all test samples.
 
     Raises:
         ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
@@ -203,9 +210,12 @@ def verify_run(
     chosen = test.spread(count)
     inputs, labels = test.batch(chosen)
     found = verify(frozen, Samples(inputs, labels), certificates.at(chosen))
+    behind = normalised_space(frozen) if normalised else None
+    spaces = [input_space(frozen), *([] if behind is None else [behind])]
     searches = [
-        search_boundary(frozen, inputs, labels, chosen, choice.name, bounds, **dict(choice.options))
-        for bounds in boxes
+        _search(space, test, test.spread(len(test)) if choice.name in whole else chosen, choice, at)
+        for space in spaces
+        for at in boxes
         for choice in choices
     ]
     found.append(search_finding(searches))
@@ -225,6 +235,12 @@ def verify_run(
         measurements.write(folder.measurements_file)
         findings.write(folder.checks_file)
     return _message(folder, findings, searches), findings.passed
+
+
+def _search(space: Space, test: Samples, chosen: Tensor, choice: Choice, box: Box | None) -> Search:
+    inputs, labels = test.batch(chosen)
+    options = dict(choice.options)
+    return search_boundary(space, inputs, labels, chosen, choice.name, box, **options)
 
 
 def _count(recipe: Recipe, n_samples: int | None) -> int:
