@@ -6,30 +6,42 @@ from posixpath import dirname, join, normpath
 
 ROOT = files("unitmargin.exploring") / "scripts"
 
-IMPORT = re.compile(r'^import \{[^}]*\} from "([^"]+)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "([^"]+)";$', re.MULTILINE)
 
-EXPORT = re.compile(r"^export ", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:class|const|function\*?) (\w+))", re.MULTILINE)
 
 
 def bundle(entry: str) -> str:
     """A module and all that it imports, each once and behind what it needs, as one script.
 
-    Modules import by name and export where they declare, so that without these words they share
-    one scope, in which no name is declared twice.
+    Each becomes a function that is called once and returns what it exports, so that names of one
+    are unknown to the others. Modules import by name, and export where they declare.
     """
     order: list[str] = []
     _visit(entry, order)
-    texts = [EXPORT.sub("", IMPORT.sub("", _read(name))).strip() for name in order]
-    return '"use strict";\n\n' + "\n\n".join(texts) + "\n"
+    return '"use strict";\n\nconst modules = {};\n\n' + "\n\n".join(map(_wrapped, order)) + "\n"
+
+
+def _wrapped(name: str) -> str:
+    text = _read(name)
+    exported = ", ".join(EXPORT.findall(text))
+    body = EXPORT.sub("", IMPORT.sub(lambda found: _taken(name, found), text)).strip()
+    return f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();'
+
+
+def _taken(name: str, found: re.Match[str]) -> str:
+    return f'const {found[1]} = modules["{_resolved(name, found[2])}"];'
 
 
 def _visit(name: str, order: list[str]) -> None:
-    for path in IMPORT.findall(_read(name)):
-        needed = normpath(join(dirname(name), path))
-        if needed not in order:
+    for _, path in IMPORT.findall(_read(name)):
+        if (needed := _resolved(name, path)) not in order:
             _visit(needed, order)
-    if name not in order:
-        order.append(name)
+    order.append(name)
+
+
+def _resolved(name: str, path: str) -> str:
+    return normpath(join(dirname(name), path))
 
 
 def _read(name: str) -> str:

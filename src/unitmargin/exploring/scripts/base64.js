@@ -1,6 +1,9 @@
 /** Bytes from their text. */
 
-/** Characters that are decoded at once, a multiple of four: a whole text may be too long for a string. */
+/**
+ * Characters that are decoded at once, a multiple of four: a whole text may be too long for a
+ * string.
+ */
 const PART = 2 ** 20;
 
 export function bytesOf(text) {

@@ -1,94 +1,112 @@
 /**
- * The closest point with another label that a few gradients find, and the network confirms.
+ * The closest point with another answer that some gradients find, and the network confirms.
  *
- * First the closed form of the paper, a step along the gradient of the two largest logits, then the same
- * from the boundary that was reached: a point of the boundary is exchanged for the nearest one of the plane
- * that touches the boundary there. Each is a generator that pauses after an evaluation.
+ * Polar sphere tracing, as `unitmargin verify` does it: a ray from x that is as long as the
+ * margins along it allow, and turns towards the normal of the boundary. Of the best ray the first
+ * crossing is located.
  */
 
-import { distanceOf, movedBy, normOf } from "../vectors.js";
+import { distanceOf, movedBy, normOf, scaledTo } from "../vectors.js";
 import { isLost, largest, leadOf } from "./margins.js";
 
-const ROUNDS = 3;
+const TURNS = 24;
+/** How far a ray turns to the normal, at first and at the end. */
+const [FIRST_TURN, LAST_TURN] = [0.4, 0.003];
+/** Weight of the past in the mean of the directions in which a ray turns. */
+const MEMORY = 0.5;
+/**
+ * A ray goes this much farther than margins say, so that it crosses; and stays this far below the
+ * best.
+ */
+const [OVERSHOOT, CEILING] = [1e-4, 1 - 1e-5];
 
-/** A further round has to come closer by this share. */
-const WORTHWHILE = 1e-3;
-
-const GROWTH = 1.15;
-/** How far a ray is followed, in units of the distance that its plane promises. */
-const REACH = 4;
+/** A ray that never crossed is followed to this multiple of its length, in steps of that growth. */
+const [REACH, GROWTH] = [4, 1.15];
 
 const NARROWINGS = 60;
 /** Width of the bracket of a crossing at which it is found, relative to its distance. */
 const NARROW = 1e-9;
 
-/** `{point, distance, label}`, or null where no ray met another label. */
+/**
+ * A generator that pauses after evaluations; `{point, distance, label}`, or null if no ray met
+ * another answer.
+ */
 export function* closestPoint(program, x) {
-  const logits = program.logits(x);
-  const label = largest(logits);
-  const lead = leadOf(logits, label);
-  yield;
-  if (!(lead > 0)) return null;
-  let move = planeMove(program.gradient(label, largest(logits, label)), lead);
-  let found = yield* firstFlip(program, x, move, label);
-  for (let round = 1; found && round < ROUNDS; round++) {
-    move = nextMove(program, x, found, label);
-    if (!move || normOf(move) > found.distance * (1 - WORTHWHILE)) break;
-    const next = yield* firstFlip(program, x, move, label);
-    if (!next || next.distance > found.distance * (1 - WORTHWHILE)) break;
-    found = next;
-  }
-  return found;
-}
-
-/** From where a lead is this large to the plane where it is zero, if its gradient stayed the same. */
-function planeMove(gradient, lead) {
-  const squared = normOf(gradient) ** 2;
-  return squared > 0 ? gradient.map((slope) => (-lead * slope) / squared) : null;
-}
-
-/** From x to the plane that touches the boundary at the point that was found. */
-function nextMove(program, x, found, label) {
-  const logits = program.logits(found.point);
-  const lead = logits[label] - logits[found.label];
-  const gradient = program.gradient(label, found.label);
-  const along = gradient.reduce((sum, slope, i) => sum + slope * (x[i] - found.point[i]), lead);
-  return planeMove(gradient, along);
-}
-
-/** The first other label on a ray from x, located by secants that keep a crossing between them. */
-function* firstFlip(program, x, move, label) {
-  if (!move || !(normOf(move) > 0)) return null;
-  const leadAt = (factor) => {
-    const logits = program.logits(movedBy(x, move, factor));
-    const lead = leadOf(logits, label);
-    return { factor, lead, lost: isLost(logits, label), other: largest(logits, label) };
+  const label = largest(program.logits(x));
+  const ray = yield* tracedRay(program, x, label);
+  if (!ray) return null;
+  const leadAt = (length) => {
+    const logits = program.logits(movedBy(x, ray.direction, length));
+    return {
+      length,
+      lead: leadOf(logits, label),
+      lost: isLost(logits, label),
+      other: largest(logits, label),
+    };
   };
-  let low = leadAt(0);
-  let high = null;
-  for (let factor = 1 + 1e-6; factor < REACH; factor *= GROWTH) {
-    const tried = leadAt(factor);
-    yield;
-    if (tried.lost) {
-      high = tried;
-      break;
-    }
-    low = tried;
-  }
-  return high && (yield* narrowed(x, move, low, high, leadAt));
+  const high = ray.crossed ? leadAt(ray.length) : yield* walkedOut(ray.length, leadAt);
+  if (!high?.lost) return null;
+  const found = yield* narrowed(leadAt(0), high, leadAt);
+  const point = movedBy(x, ray.direction, found.length);
+  return { point, distance: distanceOf(point, x), label: found.other };
 }
 
-/** The Illinois rule: the end that stays twice counts half, so that both ends move. */
-function* narrowed(x, move, low, high, leadAt) {
+/**
+ * The shortest ray that crossed the boundary, else the last one; null where no gradient shows a
+ * way.
+ */
+function* tracedRay(program, x, label) {
+  let [direction, mean, length, best] = [null, null, 0, null];
+  for (let step = 0; step < TURNS; step++) {
+    const logits = program.logits(direction ? movedBy(x, direction, length) : x);
+    const [lead, lost] = [leadOf(logits, label), isLost(logits, label)];
+    if (lost) best = { direction, length, crossed: true };
+    const gradient = program.gradient(label, largest(logits, label));
+    const slope = normOf(gradient);
+    if (!(slope > 0) || !Number.isFinite(lead)) break;
+    const normal = scaledTo(gradient, -1);
+    mean = turned(mean, normal, direction ?? normal);
+    direction = scaledTo(movedBy(direction ?? normal, mean, turnOf(step)), 1);
+    length = Math.min(
+      (length + lead / slope) * (1 + OVERSHOOT),
+      best ? best.length * CEILING : Infinity,
+    );
+    if (!(length > 0)) break;
+    yield;
+  }
+  return best ?? (direction && length > 0 ? { direction, length, crossed: false } : null);
+}
+
+/** The running mean of what leads from a direction to the normal, across the direction. */
+function turned(mean, normal, direction) {
+  const along = normal.reduce((sum, entry, i) => sum + entry * direction[i], 0);
+  const across = movedBy(normal, direction, -along);
+  return mean ? mean.map((entry, i) => MEMORY * entry + (1 - MEMORY) * across[i]) : across;
+}
+
+function turnOf(step) {
+  return LAST_TURN + (FIRST_TURN - LAST_TURN) * (1 - step / (TURNS - 1)) ** 2;
+}
+
+function* walkedOut(length, leadAt) {
+  for (let factor = 1; factor < REACH; factor *= GROWTH) {
+    const tried = leadAt(factor * length);
+    yield;
+    if (tried.lost) return tried;
+  }
+  return null;
+}
+
+/** The upper end of a narrow bracket, by secants of which an end that stays twice counts half. */
+function* narrowed(low, high, leadAt) {
   let [a, b] = [low.lead, high.lead];
-  for (let step = 0; step < NARROWINGS && high.factor - low.factor > NARROW * high.factor; step++) {
+  for (let step = 0; step < NARROWINGS && high.length - low.length > NARROW * high.length; step++) {
     const share = step % 8 === 7 || !(a > b) ? 0.5 : a / (a - b);
     const inside = Math.min(Math.max(share, 1e-10), 1 - 1e-10);
-    const tried = leadAt(low.factor + inside * (high.factor - low.factor));
+    const tried = leadAt(low.length + inside * (high.length - low.length));
     yield;
     if (tried.lost) [high, b, a] = [tried, tried.lead, a / 2];
     else [low, a, b] = [tried, tried.lead, b / 2];
   }
-  const point = movedBy(x, move, high.factor);
-  return { point, distance: distanceOf(point, x), label: high.other };
+  return high;
 }

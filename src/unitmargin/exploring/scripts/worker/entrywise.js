@@ -5,7 +5,10 @@ import { isActive, makeTensor, placesOf, stridesOf } from "./tensors.js";
 const one = () => 1;
 const truth = (value) => (value ? 1 : 0);
 
-/** Values and, of each input, the slope; of equal entries `Max` takes the first and `Min` the second. */
+/**
+ * Values and, of each input, the slope; of equal entries `Max` takes the first and `Min` the
+ * second.
+ */
 const FUNCTIONS = {
   Abs: { value: (a) => Math.abs(a), slopes: [(a) => (a < 0 ? -1 : 1)] },
   Sqrt: { value: (a) => Math.sqrt(a), slopes: [(a) => (a > 0 ? 0.5 / Math.sqrt(a) : 0)] },
@@ -13,8 +16,14 @@ const FUNCTIONS = {
   Sub: { value: (a, b) => a - b, slopes: [one, () => -1] },
   Mul: { value: (a, b) => a * b, slopes: [(a, b) => b, (a) => a] },
   Div: { value: (a, b) => a / b, slopes: [(a, b) => 1 / b, (a, b) => -a / (b * b)] },
-  Max: { value: (a, b) => Math.max(a, b), slopes: [(a, b) => truth(a >= b), (a, b) => truth(a < b)] },
-  Min: { value: (a, b) => Math.min(a, b), slopes: [(a, b) => truth(a < b), (a, b) => truth(a >= b)] },
+  Max: {
+    value: (a, b) => Math.max(a, b),
+    slopes: [(a, b) => truth(a >= b), (a, b) => truth(a < b)],
+  },
+  Min: {
+    value: (a, b) => Math.min(a, b),
+    slopes: [(a, b) => truth(a < b), (a, b) => truth(a >= b)],
+  },
   Equal: { value: (a, b) => truth(a === b) },
   Less: { value: (a, b) => truth(a < b) },
   LessOrEqual: { value: (a, b) => truth(a <= b) },

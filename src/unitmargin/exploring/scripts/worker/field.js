@@ -2,7 +2,9 @@
 
 import { largest, leadOf } from "./margins.js";
 
-/** Labels and margins of `side * side` points of an area `[left, right, bottom, top]`, row by row. */
+/**
+ * Labels and margins of `side * side` points of an area `[left, right, bottom, top]`, row by row.
+ */
 export function* field(program, [left, right, bottom, top], side) {
   const labels = new Uint8Array(side * side);
   const margins = new Float32Array(side * side);

@@ -6,12 +6,23 @@ export const MOVES = {
   Cast: ([x]) => alias(x, x.shape),
   Identity: ([x]) => alias(x, x.shape),
   Reshape: ([x, shape]) => alias(x, completed(Array.from(shape.data), x.data.length)),
-  Squeeze: ([x, axes]) => alias(x, x.shape.filter((_, axis) => !axes.data.includes(axis))),
+  Squeeze: ([x, axes]) =>
+    alias(
+      x,
+      x.shape.filter((_, axis) => !axes.data.includes(axis)),
+    ),
   Unsqueeze: ([x, axes]) => alias(x, unsqueezed(x.shape, axes.data)),
   Transpose: ([x], { perm }) => {
     const strides = stridesOf(x.shape);
     const shape = perm.map((axis) => x.shape[axis]);
-    return moved(x, shape, placesOf(shape, perm.map((axis) => strides[axis])));
+    return moved(
+      x,
+      shape,
+      placesOf(
+        shape,
+        perm.map((axis) => strides[axis]),
+      ),
+    );
   },
   Gather: gather,
   Split: split,
@@ -78,7 +89,11 @@ function split([x, sizes], { axis }) {
     const shape = x.shape.map((length, at) => (at === axis ? size : length));
     const from = start * strides[axis];
     start += size;
-    return moved(x, shape, placesOf(shape, strides).map((place) => place + from));
+    return moved(
+      x,
+      shape,
+      placesOf(shape, strides).map((place) => place + from),
+    );
   });
   return {
     outputs: parts.flatMap(({ outputs }) => outputs),

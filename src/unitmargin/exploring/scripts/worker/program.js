@@ -11,8 +11,9 @@ const OPERATORS = { ...ENTRYWISE, ...MOVES, ...REDUCTIONS, MatMul: product, Wher
 const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
 
 /**
- * The program that a page describes: `nodes` as `[operator, inputs, outputs, attributes]`, the place
- * of each `stored` tensor in the buffer as `[kind, shape, offset, length]`, and names of the claims.
+ * The program that a page describes: `nodes` as `[operator, inputs, outputs, attributes]`, the
+ * place of each `stored` tensor in the buffer as `[kind, shape, offset, length]`, and names of the
+ * claims.
  */
 export function makeProgram({ inShape, nodes, stored, claims }, buffer) {
   const input = makeTensor([1, ...inShape], true);
@@ -35,7 +36,10 @@ export function makeProgram({ inShape, nodes, stored, claims }, buffer) {
 function makeStep(tensors, [operator, inputs, outputs, attributes]) {
   const make = OPERATORS[operator];
   if (!make) throw new Error(`a node must be one of the known operators, got ${operator}`);
-  const step = make(inputs.map((name) => tensors.get(name)), attributes);
+  const step = make(
+    inputs.map((name) => tensors.get(name)),
+    attributes,
+  );
   outputs.forEach((name, number) => tensors.set(name, step.outputs[number]));
   return step;
 }

@@ -11,7 +11,9 @@ export const REDUCTIONS = {
 };
 
 function reducedShape(shape, axis, keepdims) {
-  return keepdims ? shape.map((n, at) => (at === axis ? 1 : n)) : shape.filter((_, at) => at !== axis);
+  return keepdims
+    ? shape.map((n, at) => (at === axis ? 1 : n))
+    : shape.filter((_, at) => at !== axis);
 }
 
 /** Calls `visit(first, target)` with the first of each row of numbers and where its result goes. */

@@ -1,4 +1,7 @@
-/** Jobs that take turns: a new one of a kind replaces the old one, and kinds go before others by rank. */
+/**
+ * Jobs that take turns: a new one of a kind replaces the old one, and kinds go before others by
+ * rank.
+ */
 
 /** Time after which messages are looked at, in milliseconds. */
 const SLICE = 12;

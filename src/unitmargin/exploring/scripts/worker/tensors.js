@@ -1,4 +1,6 @@
-/** Tensors: numbers in a row, the shape they have, and, where the input reaches them, a gradient. */
+/**
+ * Tensors: numbers in a row, the shape they have, and, where the input reaches them, a gradient.
+ */
 
 export function sizeOf(shape) {
   return shape.reduce((size, length) => size * length, 1);

@@ -1,6 +1,7 @@
 /**
- * The page's own attack: points inside a ball that should not, and below the radius cannot, have another
- * label. Half of them are random, the others descend the gradient of the lead from a random point.
+ * The page's own attack: points inside a ball that should not, and below the radius cannot, have
+ * another label. Half of them are random, the others descend the gradient of the lead from a
+ * random point.
  */
 
 import { distanceOf, movedBy, normOf, randomDirection, scaledTo } from "../vectors.js";
@@ -16,8 +17,9 @@ const STRIDE = 0.5;
 const INSIDE = 1 - 2 ** -24;
 
 /**
- * Tries about `wanted` points closer to x than `norm`, and yields after each the search: how many points were
- * `random` and how many `gradient` steps, and `found: {point, label, distance, kind}`, which ends it.
+ * Tries about `wanted` points closer to x than `norm`, and yields after each the search: how many
+ * points were `random` and how many `gradient` steps, and `found: {point, label, distance, kind}`,
+ * which ends it.
  */
 export function* tries(program, x, { label, norm }, wanted) {
   const search = { program, x, label, norm, random: 0, gradient: 0, found: null };
