@@ -153,6 +153,7 @@ class Explorer {
     const x = inputOf(state, subject);
     this.current = { ...this.current, x, closest: undefined, noisy: undefined, found: undefined };
     if (subject.kind === "image") this.views.paintInput(find("drawing"), x);
+    this.verdict.wait();
     this.gallery.show(state.sample);
     document.querySelector(".restore").disabled = state.changes.size === 0;
     for (const kind of ["label", "tries", "closest"]) asker.drop(kind);
@@ -283,7 +284,7 @@ class Explorer {
 
   fail(message) {
     const failure = this.find("failure");
-    failure.textContent = message;
+    failure.textContent ||= message;
     failure.hidden = false;
   }
 }

@@ -7,7 +7,7 @@ import { roundedDown, roundedUp } from "./words.js";
 /** Radius of the ball in the drawing, and where its centre lies. */
 const [BALL, X, Y] = [78, 108, 96];
 /** The boundary is drawn within these multiples of the radius, and noise within the drawing. */
-const [NEAREST, FARTHEST] = [1.04, 2.3];
+const [NEAREST, FARTHEST] = [1.04, 1.6];
 /** Half the height of the drawing, and how much its boundary bends. */
 const [HALF, BEND] = [100, 26];
 
@@ -31,7 +31,7 @@ export class Sketch {
     this.say("radius-word", radius > 0 ? `radius ${roundedDown(radius)}` : "no radius");
     this.say("inside-word", `always ${shortened(classes[label] ?? "?")}`);
     const words = closest
-      ? [`read as ${shortened(classes[closest.label])}`, `from ${roundedUp(closest.distance)} on`]
+      ? [`can be ${shortened(classes[closest.label])}`, `from ${roundedUp(closest.distance)} on`]
       : ["another answer:", closest === null ? "none found" : "searching …"];
     words.forEach((word, line) => this.say(`beyond-word${line}`, word, boundary + BEND + 8));
     this.element.setAttribute(

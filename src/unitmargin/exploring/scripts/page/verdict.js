@@ -9,6 +9,11 @@ export class Verdict {
     Object.assign(this, { subject, ...elements });
   }
 
+  /** The radius shown is of the input before; its value is none. */
+  wait() {
+    this.radius.value = "";
+  }
+
   /** `truth` is the label of an unchanged test sample, or null. */
   show({ label, runnerUp, radius }, truth) {
     const { classes } = this.subject;
@@ -36,14 +41,16 @@ export class Verdict {
   }
 
   ofPixels(radius) {
-    const { size, low, high } = this.subject;
+    const { size, low, high, inShape } = this.subject;
+    const what = inShape[0] === 1 ? "pixel" : "colour of a pixel";
+    const all = inShape[0] === 1 ? "pixels" : "colours of pixels";
     const width = high - low;
     const [single, each] = [radius / width, radius / width / Math.sqrt(size)];
     const one =
       single < 1
-        ? `one value alone by up to ${percent(single)} of the way from black to white`
-        : `any ${count(Math.floor(single ** 2))} values all the way from black to white`;
-    return `That is, say, ${one}, or all ${count(size)} values of the image at once by ${percent(each)} each, or anything in between.`;
+        ? `one ${what} alone by up to ${percent(single)} of the way from black to white`
+        : `any ${count(Math.floor(single ** 2))} ${all} all the way from black to white`;
+    return `That is, say, ${one}, or all ${count(size)} ${all} at once by ${percent(each)} each, or anything in between.`;
   }
 
   ofEntries(radius) {

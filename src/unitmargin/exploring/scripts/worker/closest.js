@@ -108,5 +108,7 @@ function* narrowed(low, high, leadAt) {
     if (tried.lost) [high, b, a] = [tried, tried.lead, a / 2];
     else [low, a, b] = [tried, tried.lead, b / 2];
   }
-  return high;
+  // A crossing to the last bit is one that another engine may see on the other side.
+  const beyond = leadAt(high.length * (1 + NARROW));
+  return beyond.lost ? beyond : high;
 }

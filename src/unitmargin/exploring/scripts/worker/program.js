@@ -65,7 +65,7 @@ class Program {
     this.stepsOfLogits = stepsOfLogits;
     this.stepsBack = stepsOfLogits.filter(({ outputs: [first] }) => first.grad).reverse();
     const tensors = this.stepsBack.flatMap((step) => step.outputs);
-    this.grads = new Set([input, ...tensors].map(({ grad }) => grad));
+    this.grads = new Set([input, ...tensors].map(({ grad }) => grad).filter(Boolean));
   }
 
   /** What is claimed of an input: equation (14) of docs/soundness.md. */

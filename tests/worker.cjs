@@ -1,5 +1,5 @@
 // Runs the worker's script as a browser does, and asks it what stdin says: one JSON object a line,
-// `{open, questions}`, answered by one line of its answers.
+// `{open, questions}`, answered by one line of its answers. Numbers are texts, which NaN has too.
 const vm = require("node:vm");
 const readline = require("node:readline");
 const { readFileSync } = require("node:fs");
@@ -20,9 +20,19 @@ async function answers({ open, questions }) {
   const found = [await ask({ kind: "open", ...open })];
   for (const question of questions) {
     const x = question.x && Float64Array.from(question.x, Number);
-    found.push(await ask({ ...question, x }));
+    if (question.kind === "gradient") found.push({ kind: "gradient", value: gradient(scope, open, x, question) });
+    else found.push(await ask({ ...question, x }));
   }
   return found;
+}
+
+/** Of the difference of two logits, by a program of its own. */
+function gradient(scope, { description, numbers }, x, { first, second }) {
+  const modules = vm.runInContext("modules", scope);
+  const { buffer } = modules["base64.js"].bytesOf(numbers);
+  const program = modules["worker/program.js"].makeProgram(description, buffer);
+  program.logits(x);
+  return program.gradient(first, second);
 }
 
 const plain = (key, value) => {
