@@ -91,7 +91,7 @@ class Shown:
         return self.settle()
 
     def settle(self) -> "Shown":
-        """Until the closest point is known and the page's own search has ended or begun."""
+        """Until the radius, the closest point and the answer to the noise are known."""
         self.browser.wait("document.getElementById('radius').value")
         self.browser.wait("!document.getElementById('broken').textContent.startsWith('searching')")
         self.browser.wait("!document.getElementById('noise').textContent.endsWith('…')")

@@ -140,7 +140,7 @@ def test_a_search_counts_and_finds_nothing_inside_the_radius_and_something_far_o
     certificate = um.certify(frozen, x[None], "float64")
     radius, label = float(certificate.radius[0]), int(certificate.label[0])
     balls = [{"label": label, "norm": norm} for norm in (radius, 3.0 * radius)]
-    questions = [question("tries", x, ball=ball, wanted=400) for ball in balls]
+    questions = [question("tries", x, ball=ball, wanted=400, seconds=60) for ball in balls]
     ((inside, outside),) = ask([(frozen, questions)], tmp_path)
     assert (inside["random"], inside["gradient"], inside["found"]) == ("200", "200", None)
     assert inside["done"]

@@ -18,9 +18,9 @@ import { distanceOf } from "../vectors.js";
 
 /** How long people have to leave all as it is before the page attacks, in milliseconds. */
 const REST = 400;
-/** Points that it tries by itself, and when it is told to. */
-const FEW = 2000;
-const MANY = 20000;
+/** What it tries by itself, and when it is told to. */
+const FEW = { wanted: 2000, seconds: 20 };
+const MANY = { wanted: 20000, seconds: 300 };
 
 /** Points a side of the map. */
 const SIDE = 181;
@@ -84,9 +84,11 @@ class Explorer {
         this.inputChanged();
       });
     }
-    if (find("sketch")) this.sketch = new Sketch(subject, find("sketch"));
+    this.sketch = new Sketch(subject, find("sketch"));
     if (subject.kind === "plane") {
-      this.plane = new Plane(subject, find("plane"), (x, y) => this.moveTo(x, y));
+      this.plane = new Plane(subject, find("plane"), find("plane-classes"), (x, y) =>
+        this.moveTo(x, y),
+      );
     }
   }
 
@@ -168,6 +170,8 @@ class Explorer {
     current.claims = claims;
     this.verdict.show(claims, unchanged ? subject.labels[row] : null);
     this.columns?.show(current.x, claims.radius);
+    const time = claims.milliseconds.toPrecision(2);
+    this.find("speed").textContent = `The last evaluation with its certificate took ${time} ms.`;
     if (unchanged) this.agreement.compare(state.sample, claims);
     asker.ask("closest", { x: current.x }, (closest) => this.foundClosest(closest));
     this.noiseChanged();
@@ -224,7 +228,7 @@ class Explorer {
   showNoise() {
     const { current, subject, find, norm } = this;
     this.ruler.show(current.claims.radius, current.closest, norm);
-    this.sketch?.show(current, norm);
+    this.sketch.show(current, norm);
     sayNoise(find("noise"), subject, current, norm);
     showNoisy(this.views, current, subject.classes);
     this.showMap();
@@ -235,13 +239,13 @@ class Explorer {
     if (claims) this.plane?.show({ x, radius: claims.radius, norm: this.norm, closest, noisy });
   }
 
-  search(wanted) {
+  search(effort) {
     const { current, asker, norm } = this;
     const { label, radius } = current.claims;
     if (label < 0) return;
     const hear = (told) => this.searched(told, radius, norm);
     hear({ random: 0, gradient: 0, found: null, done: false });
-    asker.ask("tries", { x: current.x, ball: { label, norm }, wanted }, hear);
+    asker.ask("tries", { x: current.x, ball: { label, norm }, ...effort }, hear);
   }
 
   searched(told, radius, norm) {

@@ -25,11 +25,12 @@ const KEY_STEP = 0.01;
 
 export class Plane {
   /** `move(x, y)` is called when people move the point. */
-  constructor(subject, canvas, move) {
+  constructor(subject, canvas, key, move) {
     Object.assign(this, { subject, canvas, move, ground: null });
     canvas.width = canvas.height = PIXELS;
     [this.left, this.right, this.bottom, this.top] = subject.area;
     this.scale = PIXELS / (this.right - this.left);
+    key.append(...subject.classes.slice(0, COLOURS.length).map(keyEntry));
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
       this.follow(event);
@@ -161,6 +162,14 @@ function sampled({ labels, margins, side }, across, down) {
     sum += weight * margins[at] * (labels[at] === nearest ? 1 : -1);
   }
   return sum < 0 ? [other, -sum] : [nearest, sum];
+}
+
+/** The name of a class behind its colour. */
+function keyEntry(name, label) {
+  const entry = document.createElement("li");
+  entry.textContent = name;
+  entry.style.setProperty("--colour", COLOURS[label]);
+  return entry;
 }
 
 function parsed(colour) {

@@ -33,12 +33,15 @@ const schedule = new Schedule(Object.keys(JOBS), (kind, turn, value) =>
   postMessage({ kind, turn, value }),
 );
 
-function* reportedTries(program, { x, ball, wanted }, turn) {
+/** A search that reports, and ends when it has tried enough points or taken long enough. */
+function* reportedTries(program, { x, ball, wanted, seconds }, turn) {
   const told = ({ random, gradient, found }, done) => ({ random, gradient, found, done });
   let last = null;
+  const end = performance.now() + 1000 * seconds;
   let reported = performance.now();
   for (last of tries(program, x, ball, wanted)) {
     yield;
+    if (performance.now() > end) break;
     if (performance.now() - reported < REPORT) continue;
     reported = performance.now();
     postMessage({ kind: "tries", turn, value: told(last, false) });
