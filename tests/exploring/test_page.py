@@ -105,6 +105,7 @@ class Shown:
 
     @property
     def fragment(self) -> str:
+        self.browser.wait("document.body.dataset.address === 'written'")
         return str(self.browser.value("location.hash"))
 
     @property
@@ -233,6 +234,26 @@ def test_the_page_attacks_by_itself_and_when_it_is_told_to(show: Any) -> None:
     page.get("void (location.hash = location.hash.replace(/noise=[^&]*/, 'noise=4'))")
     page.browser.wait("document.getElementById('searched').textContent.includes('is read as')")
     assert page.text("broken").startswith("from ")
+
+
+def test_nothing_is_asked_of_an_input_before_its_answer_is_known(show: Any) -> None:
+    """Noise and searches in the moment after another input was chosen are not judged by its
+    predecessor's radius."""
+    page = show("digits")
+    page.get(
+        """(async () => {
+          const find = (id) => document.getElementById(id);
+          for (const option of [...find("sample").options].slice(0, 40)) {
+            find("sample").value = option.value;
+            find("sample").dispatchEvent(new Event("change"));
+            find("search").click();
+            find("norm").dispatchEvent(new Event("input"));
+            find("another").click();
+            if (option.index % 4 === 0) await new Promise((later) => setTimeout(later, 20));
+          }
+        })()"""
+    )
+    assert page.settle().radius > 0
 
 
 def test_a_link_shows_the_same_state(show: Any) -> None:

@@ -38,10 +38,6 @@ export class Views {
     Object.assign(this, { subject, find });
   }
 
-  paintInput(canvas, x) {
-    paint(canvas, x, this.subject);
-  }
-
   show(name, second, x, point, caption, secondCaption) {
     const { subject, find } = this;
     if (subject.kind !== "image") {

@@ -56,7 +56,10 @@ export class Plane {
   to(x, y) {
     const inside = (value, least, most) =>
       Number(Math.min(Math.max(value, least), most).toPrecision(6));
-    this.move(inside(x, this.left, this.right), inside(y, this.bottom, this.top));
+    const { low, high } = this.subject;
+    const [left, bottom] = [this.left, this.bottom].map((side) => Math.max(side, low));
+    const [right, top] = [this.right, this.top].map((side) => Math.min(side, high));
+    this.move(inside(x, left, right), inside(y, bottom, top));
   }
 
   /** Draws the map under all else, of labels and margins on a grid. */
