@@ -52,25 +52,24 @@ def paper(activation: str) -> FrozenNetwork:
     return um.freeze(um.UGNN(in_shape=(1, 16, 16), n_classes=5, activation=activation))
 
 
+def drawn(first: int, last: int) -> list[tuple[FrozenNetwork, Tensor]]:
+    """Networks of any magnitude, with inputs of any magnitude."""
+    found = []
+    for seed in range(first, last):
+        frozen = draws.network(seed, (torch.float32, torch.float64)[seed % 2])
+        inputs = draws.Draw(seed, torch.float32).inputs(3, frozen.in_shape)
+        found.append((frozen, inputs.double()))
+    return found
+
+
 def test_drawn_networks_of_all_layers(tmp_path: Path) -> None:
-    """Of any magnitude, and inputs of any magnitude too."""
-    drawn = [draws.network(seed, (torch.float32, torch.float64)[seed % 2]) for seed in range(60)]
-    inputs = [
-        draws.Draw(seed, torch.float32).inputs(3, frozen.in_shape).double()
-        for seed, frozen in enumerate(drawn)
-    ]
-    assert agreements(list(zip(drawn, inputs, strict=True)), tmp_path) > 40
+    assert agreements(drawn(0, 25), tmp_path) > 20
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("first", range(60, 360, 60))
+@pytest.mark.parametrize("first", range(25, 325, 50))
 def test_more_drawn_networks(first: int, tmp_path: Path) -> None:
-    drawn = [draws.network(seed, torch.float64) for seed in range(first, first + 60)]
-    inputs = [
-        draws.Draw(seed, torch.float32).inputs(3, frozen.in_shape).double()
-        for seed, frozen in enumerate(drawn)
-    ]
-    assert agreements(list(zip(drawn, inputs, strict=True)), tmp_path) > 40
+    assert agreements(drawn(first, first + 50), tmp_path) > 40
 
 
 def test_networks_of_every_family(tmp_path: Path) -> None:
@@ -101,8 +100,7 @@ def gradient_of(frozen: FrozenNetwork, x: Tensor, first: int, second: int) -> Te
 
 def test_gradients_are_those_of_torch(tmp_path: Path) -> None:
     torch.manual_seed(5)
-    networks = [mixed(), *map(paper, ("abs", "maxmin", "oplu", "groupsort4"))]
-    networks += [peer(name) for name in ("large_convnet", "resnet9")]
+    networks = [mixed(), *map(paper, ("maxmin", "groupsort4")), peer("resnet9")]
     inputs = [torch.rand(frozen.in_shape) for frozen in networks]
     cases = [
         (frozen, [question("gradient", x, first=0, second=1)])

@@ -10,7 +10,10 @@ export class Gallery {
     indices.forEach((index, row) =>
       list.add(new Option(`${index}, labelled ${classes[labels[row]]}`, index)),
     );
-    list.addEventListener("change", () => choose(Number(list.value)));
+    if (strip) list.add(new Option("blank page", BLANK));
+    list.addEventListener("change", () =>
+      choose(list.value === BLANK ? BLANK : Number(list.value)),
+    );
     previous.addEventListener("click", () => this.step(-1));
     next.addEventListener("click", () => this.step(1));
     surprise.addEventListener("click", () => this.any());
@@ -48,7 +51,7 @@ export class Gallery {
   show(sample) {
     if (this.shown === sample) return;
     this.shown = sample;
-    this.list.value = sample === BLANK ? "" : String(sample);
+    this.list.value = String(sample);
     for (const radio of this.strip?.querySelectorAll("input") ?? []) {
       radio.checked = radio.value === String(sample);
       if (radio.checked) this.reveal(radio.parentElement);

@@ -12,6 +12,7 @@ import { paint } from "./pictures.js";
 import { BLANK, changeEntry, fromFragment, inputOf, toFragment } from "./state.js";
 import { readSubject } from "./subject.js";
 import { Verdict } from "./verdict.js";
+import { plain } from "./words.js";
 
 /** Points a side of the map. */
 const SIDE = 181;
@@ -152,7 +153,7 @@ class Explorer {
     current.claims = claims;
     this.verdict.show(claims, unchanged ? subject.labels[row] : null);
     this.columns?.show(current.x, claims.radius);
-    const time = claims.milliseconds.toPrecision(2);
+    const time = plain(claims.milliseconds, 2);
     this.find("speed").textContent = `The last evaluation with its certificate took ${time} ms.`;
     if (unchanged) this.agreement.compare(state.sample, claims);
     this.breaking.start();

@@ -39,26 +39,24 @@ export class Views {
   }
 
   show(name, second, x, point, caption, secondCaption) {
-    const { subject, find } = this;
-    if (subject.kind !== "image") {
-      find(`${name}-caption`).textContent = point ? caption : "No other answer found";
-      if (point) listChanges(find(name), subject.columns, x, point);
-      else find(name).replaceChildren();
-      return;
+    if (this.subject.kind === "image") {
+      this.caption(name, caption);
+      this.paintPoint(name, second, x, point, secondCaption);
+    } else {
+      this.find(`${name}-caption`).textContent = caption;
+      if (point) listChanges(this.find(name), this.subject.columns, x, point);
+      else this.find(name).replaceChildren();
     }
-    paint(find(name), point ?? new Float64Array(x.length).fill(subject.low), subject);
-    const factor = paintChange(
-      find(second),
-      point ? movedBy(point, x, -1) : new Float64Array(x.length),
-      subject,
-    );
-    this.caption(name, caption);
-    this.caption(
-      second,
-      point
-        ? `${secondCaption}, around grey${factor > 1 ? `, ${factor} times as strong` : ""}`
-        : "",
-    );
+  }
+
+  /** A point and its difference from x; two empty pictures where there is no point. */
+  paintPoint(name, second, x, point, caption) {
+    const { subject, find } = this;
+    paint(find(name), point ?? x.map(() => subject.low), subject);
+    const change = point ? movedBy(point, x, -1) : x.map(() => 0);
+    const factor = paintChange(find(second), change, subject);
+    const times = factor > 1 ? `, ${factor} times as strong` : "";
+    this.caption(second, point ? `${caption}, around grey${times}` : `${caption}: not known`);
   }
 
   caption(name, text) {
