@@ -20,7 +20,8 @@ async function answers({ open, questions }) {
   const found = [await ask({ kind: "open", ...open })];
   for (const question of questions) {
     const x = question.x && Float64Array.from(question.x, Number);
-    if (question.kind === "gradient") found.push({ kind: "gradient", value: gradient(scope, open, x, question) });
+    if (question.kind === "gradient")
+      found.push({ kind: "gradient", value: gradient(scope, open, x, question) });
     else found.push(await ask({ ...question, x }));
   }
   return found;

@@ -75,7 +75,14 @@ def photos() -> tuple[FrozenNetwork, Samples]:
     return frozen, Samples(torch.rand(5, 3, 4, 6), torch.arange(5) % 3)
 
 
-MADE = {"digits": digits, "moons": moons, "table": table, "photos": photos}
+def wide() -> tuple[FrozenNetwork, Samples]:
+    """Neither pictures nor few enough numbers for sliders."""
+    torch.manual_seed(4)
+    frozen = um.freeze(um.DenseUGNN((5, 4, 5), 2, hidden=[16]))
+    return frozen, Samples(torch.rand(4, 5, 4, 5), torch.arange(4) % 2)
+
+
+MADE = {"digits": digits, "moons": moons, "table": table, "photos": photos, "wide": wide}
 
 
 class Shown:
@@ -333,6 +340,16 @@ def test_colours_are_drawn(show: Any) -> None:
     assert float(values[str(middle)]) == 1.0
     assert float(values[str(24 + middle)]) == pytest.approx(0.5, abs=0.01)
     assert float(values[str(48 + middle)]) == 0.0
+
+
+def test_inputs_of_other_shapes_are_chosen_and_their_changes_listed(show: Any) -> None:
+    page = show("wide")
+    assert page.get("document.querySelectorAll('#columns input').length") == 0
+    assert "number " in page.text("noisy")
+    assert "and 94 more, each of less" in page.text("other")
+    before = page.fragment
+    page.browser.click("#next")
+    assert page.settle().fragment != before
 
 
 @pytest.mark.parametrize("name", MADE)

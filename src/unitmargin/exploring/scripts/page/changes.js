@@ -11,7 +11,8 @@ const SHOWN_DIGITS = 4;
 
 /** The rows of an HTML table: name, value, and what it becomes. */
 export function listChanges(table, columns, x, point) {
-  const moved = entriesOf(columns)
+  const entries = columns.length ? entriesOf(columns) : numbered(x);
+  const moved = entries
     .map((entry) => ({ ...entry, by: Math.abs(point[entry.place] - x[entry.place]) }))
     .filter(({ by }) => by > 0)
     .sort((a, b) => b.by - a.by);
@@ -24,6 +25,12 @@ export function listChanges(table, columns, x, point) {
   const more = moved.length - rows.length;
   if (more > 0) rows.push(`<tr><td colspan="3">and ${count(more)} more, each of less</td></tr>`);
   table.innerHTML = `<thead><tr><th scope="col">Column</th><th scope="col" class="number">now</th><th scope="col" class="number">then</th></tr></thead><tbody>${rows.join("")}</tbody>`;
+}
+
+/** Of inputs too long for sliders: entries by their numbers. */
+function numbered(x) {
+  const column = { shift: 0, unit: 1 };
+  return Array.from(x, (_, place) => ({ name: `number ${place + 1}`, column, place }));
 }
 
 /** One entry a number, and one for each category of words. */

@@ -57,7 +57,7 @@ export class Verdict {
     const { size, kind, columns, short } = this.subject;
     if (kind === "plane")
       return "That is every point of the disc: the boundary where the answer changes lies outside of it.";
-    const what = columns.length ? "column" : "entry";
+    const what = columns.length ? "column" : "number";
     const each = roundedDown(radius / Math.sqrt(size));
     return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${count(size)} at once by ${each} each${short}, or anything in between.`;
   }
