@@ -4,8 +4,10 @@ import fcntl
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from base64 import b64decode
@@ -23,30 +25,34 @@ def find_browser() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
+START = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""A program that becomes the browser, with the ends of two pipes where it looks for them."""
+
+
 class Browser:
     """One browser with one page; a context manager that ends it."""
 
     def __init__(self, program: str, width: int = 1280, height: int = 800) -> None:
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         commands, self.write = os.pipe()
         self.read, answers = os.pipe()
-
-        def place() -> None:
-            # A descriptor that is 3 or 4 already would be written over, or closed by the start.
-            high = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands, answers)]
-            os.dup2(high[0], 3)
-            os.dup2(high[1], 4)
-
-        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        # Above 4: the browser reads at 3 and writes at 4, which may be ends of the pipes now.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands, answers)]
         self.process = subprocess.Popen(
             [
-                program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-                "--disable-dev-shm-usage", f"--user-data-dir={self.profile.name}",
-                "about:blank",
+                sys.executable, "-S", "-c", START, *map(str, ends), program,
+                "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank",
             ],
-            preexec_fn=place, close_fds=False, stderr=subprocess.DEVNULL,
+            pass_fds=ends, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(commands)
-        os.close(answers)
+        for end in (commands, answers, *ends):
+            os.close(end)
         self.numbers = itertools.count(1)
         self.rest = b""
         self.errors: list[str] = []
@@ -58,7 +64,7 @@ class Browser:
         )
         attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self.session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Inspector"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
 
@@ -156,6 +162,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self.rest:
+            if not select.select([self.read], [], [], PATIENCE)[0]:
+                raise TimeoutError(f"the browser is silent; errors of the page: {self.errors}")
             part = os.read(self.read, 2**16)
             if not part:
                 raise RuntimeError("the browser has ended")
@@ -165,6 +173,8 @@ class Browser:
 
     def _note(self, event: dict[str, Any]) -> None:
         parameters = event.get("params", {})
+        if event.get("method") == "Inspector.targetCrashed":
+            raise RuntimeError("the page crashed, which a lack of memory may do")
         if event.get("method") == "Runtime.exceptionThrown":
             details = parameters["exceptionDetails"]
             self.errors.append(str(details.get("exception", {}).get("description", details)))
