@@ -124,11 +124,13 @@ FOLDERS = [
         ("certify", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
         ("verify", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
         ("report", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("explore", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
         ("reproduce accuracy --runs", f"{place} is no run folder; run `unitmargin run RECIPE`"),
     )
 ] + [
     row("check none", "none/certificates.csv does not exist; run `unitmargin certify none` first"),
     row("check a.csv", "a.csv does not exist; run `unitmargin certify MODEL --data DATA --out"),
+    row(f"explore {RUN} --samples 0", "samples must be >= 1, got 0; leave it out"),
     row(f"check {RUN} --model none", "none does not exist; run `unitmargin freeze runs/tiny`"),
     row(f"check {RUN} --inputs none", "run `unitmargin certify runs/tiny --inputs` first"),
 ]  # fmt: skip
@@ -136,9 +138,12 @@ FOLDERS = [
 DAMAGE = [
     row(f"{verb} {RUN}", expected, spoil(of(file)))
     for file, verbs, expected in (
-        ("recipe.toml", ("freeze", "verify", "report"), "recipe.toml"),
+        ("recipe.toml", ("freeze", "verify", "report", "explore"), "recipe.toml"),
         ("weights.safetensors", ("freeze",), "weights.safetensors"),
-        ("model.safetensors", ("certify", "verify", "check", "report"), "model.safetensors"),
+        (
+            "model.safetensors", ("certify", "verify", "check", "report", "explore"),
+            "model.safetensors",
+        ),
         ("certificates.csv", ("verify", "check", "report"), "certificates.csv"),
         ("certificates.json", ("verify", "check", "report"), "certificates."),
         ("inputs.safetensors", ("check",), "inputs.safetensors"),

@@ -150,6 +150,21 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
+def explore(folder: FolderPath, samples: int = 200, data: Path | None = None) -> int:
+    """Write explore.html of a frozen run: a page that runs the network, to be played with.
+
+    Args:
+        folder: a frozen run folder.
+        samples: how many test samples people may choose from, spread evenly; fewer of long ones.
+        data: file or folder of the data set, if it has moved since the training.
+    """
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.steps.explore import explore_run
+
+    print(explore_run(RunFolder(folder), samples, data))
+    return 0
+
+
 def export(source: FolderPath, out: FolderPath) -> int:
     """Write a frozen network as an ONNX file, or a folder with model card, ready to upload.
 
@@ -248,8 +263,8 @@ def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
 
 
 VERBS = (
-    init, recipes, train, freeze, certify, predict, verify, check, report, export, reproduce, run,
-    demo,
+    init, recipes, train, freeze, certify, predict, verify, check, report, explore, export,
+    reproduce, run, demo,
 )  # fmt: skip
 
 COMMANDS = {function.__name__: function for function in VERBS}

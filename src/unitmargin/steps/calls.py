@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
+from unitmargin.exploring.page import SAMPLES
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import as_path
 from unitmargin.foundation.numbers import require_whole, shown
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
+from unitmargin.steps.explore import explore_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.verify import DEFAULT_SOLVERS, BoxChoice, verify_run
 
@@ -83,3 +85,33 @@ def report(folder: str | Path) -> Path:
     run = RunFolder(as_path("folder", folder))
     report_run(run)
     return run.report_html
+
+
+def explore(folder: str | Path, samples: int = SAMPLES, data: str | Path | None = None) -> Path:
+    """Write explore.html of a frozen run folder, a page to play with; its path.
+
+    The page is one file that needs no server and no network. The deployed network runs in it, in
+    the doubles of JavaScript, and what it shows are certificates of the profile ``float64``
+    (docs/explore.md).
+
+    Args:
+        folder: a frozen run.
+        samples: how many test samples people may choose from, spread evenly; fewer of long ones.
+        data: file or folder of the data set, if it has moved since the training.
+
+    Raises:
+        TypeError: an argument of another kind.
+        ValueError: a run that is not frozen, other data than it was trained on, fewer than one
+            sample, or a network of more stored numbers than a page can hold.
+
+    Cost: the proof of the network's constants, and one evaluation of the samples.
+
+    Example:
+        >>> explore("runs/nothing")
+        Traceback (most recent call last):
+        unitmargin.runs.folder.RunError: runs/nothing/model.safetensors does not exist; ...
+    """
+    run = RunFolder(as_path("folder", folder))
+    moved = None if data is None else as_path("data", data)
+    explore_run(run, require_whole("samples", samples, 1, "leave it out"), moved)
+    return run.explore_html
