@@ -232,6 +232,6 @@ def box_name(box: Box | None) -> str:
 
     Example:
         >>> box_name((0.0, 1.0)), box_name(None)
-        ('[0; 1]', 'none')
+        ('[0, 1]', 'none')
     """
-    return NO_BOX if box is None else f"[{box[0]:g}; {box[1]:g}]"
+    return NO_BOX if box is None else f"[{box[0]:g}, {box[1]:g}]"

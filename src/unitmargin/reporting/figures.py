@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from unitmargin.certificates.accuracy import certified_accuracies
+from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.certificates.tightness import Search, box_name, tightness
 from unitmargin.reporting.distances import closest_by_box
 from unitmargin.reporting.drawing import (
@@ -30,7 +31,7 @@ from unitmargin.reporting.drawing import (
     to_svg,
     whole_ticks,
 )
-from unitmargin.reporting.wording import epsilon_name, spread
+from unitmargin.reporting.wording import spread
 from unitmargin.training.train import EpochRecord
 
 CURVE_POINTS = 400
@@ -43,6 +44,9 @@ NARROWEST = 0.02
 """Least width of the ratio axis: an exact network has every ratio at 1."""
 
 BAR_WIDTH = 0.36
+
+LABEL_ROOM = 0.13
+"""Share of an axis that a label of a threshold takes."""
 
 EXACT = -17
 """Power of ten that stands for "no deviation at all": below one float64 ulp of 1."""
@@ -76,26 +80,30 @@ def certified_curve(
     return to_svg(figure, "certified-curve", f"Certified accuracy against the radius: {points}.")
 
 
-def coverage_figure(curve: Mapping[str, Sequence[Any]], samples: int) -> str:
+def coverage_figure(
+    curve: Mapping[str, Sequence[Any]], samples: int, choices: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Share of samples that are accepted and accuracy among them, against the threshold; below,
     how many of the accepted are wrong.
 
     Args:
         curve: threshold, accepted and wrong, as coverage.py counts them.
         samples: how many there are.
+        choices: thresholds that are marked with the accuracy that they are for.
     """
     thresholds, accepted, wrong = (
         np.array(curve[name]) for name in ("threshold", "accepted", "wrong")
     )
     some = accepted > 0
     accuracy = 1.0 - wrong[some] / accepted[some]
-    figure, (shares, counts) = canvas(height=330.0, rows=2, ratios=(2.0, 1.0))
+    figure, (shares, counts) = canvas(height=300.0, rows=2, ratios=(2.0, 1.0))
     shares.fill_between(thresholds, accepted / samples, color=MUTED, alpha=0.1, lw=0)
     shares.plot(thresholds, accepted / samples, color=MUTED, lw=2, label="accepted, of all")
     shares.plot(thresholds[some], accuracy, color=RIGHT, lw=2, label="right, of the accepted")
     shares.set_ylim(0.0, 1.03)
     percent_axis(shares)
-    legend(shares, loc="lower left")
+    legend(shares, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=2)
+    marked = _mark_choices(shares, choices, float(thresholds[-1]))
     counts.fill_between(thresholds, wrong, color=WRONG, alpha=0.15, lw=0, step="post")
     counts.plot(thresholds, wrong, color=WRONG, lw=2, drawstyle="steps-post")
     counts.set_xlim(0.0, float(thresholds[-1]))
@@ -105,9 +113,25 @@ def coverage_figure(curve: Mapping[str, Sequence[Any]], samples: int) -> str:
     label(counts, "threshold: accepted are radii above it", "wrong")
     text = (
         f"Coverage against the threshold: at 0, {int(accepted[0])} of {samples} samples are "
-        f"accepted and {int(wrong[0])} of them are wrong."
+        f"accepted and {int(wrong[0])} of them are wrong{marked}."
     )
     return to_svg(figure, "coverage", text)
+
+
+def _mark_choices(axes: Axes, choices: Sequence[Mapping[str, Any]], end: float) -> str:
+    """Mark thresholds by lines and, where there is room, by their accuracies; the words for it."""
+    words, last = [], -math.inf
+    for row in choices:
+        threshold, name = row["threshold"], f"{100 * row['target']:g}%"
+        if threshold is None or threshold > end:
+            continue
+        axes.axvline(threshold, color=INK, linewidth=1, linestyle=(0, (2, 2)))
+        if threshold - last > LABEL_ROOM * end:
+            place = {"xy": (threshold, 0.0), "xytext": (3, 4), "textcoords": "offset points"}
+            axes.annotate(name, color=INK, fontsize=TEXT_SIZE, **place)
+            last = threshold
+        words.append(f"{name} right above {threshold:g}")
+    return f"; {', '.join(words)}" if words else ""
 
 
 def loss_curve(history: Sequence[EpochRecord]) -> str:
@@ -199,7 +223,7 @@ def radius_scatter(searches: Sequence[Search]) -> str:
     axes.set_xlim(0.0, end)
     axes.set_ylim(0.0, end)
     label(axes, "certified radius", "closest adversarial point")
-    legend(axes, loc="upper left", handletextpad=0.1)
+    legend(axes, loc="upper left", handletextpad=0.1, markerscale=2.0)
     text = (
         "Certified radius against the distance of the closest adversarial point, which is never "
         f"below it on a sound certificate: {'; '.join(counts)}."
@@ -251,7 +275,8 @@ def false_positive_bars(rows: Sequence[Mapping[str, Any]]) -> str:
         shown = ["no sample" if share is None else f"{share:.1%}" for share in shares]
         pairs = zip(shown, epsilons, strict=True)
         described.append(f"{name} " + ", ".join(f"{a} at {epsilon_name(b)}" for a, b in pairs))
-    axes.set_xticks(places, [epsilon_name(epsilon) for epsilon in epsilons])
+    names = [epsilon_name(epsilon) for epsilon in epsilons]
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_ylim(0.0, 1.0)
     percent_axis(axes)
     label(axes, "radius ε", "r = TP / (TP + FP)")

@@ -9,6 +9,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
+from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import ENCODING, ImageOptions, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
@@ -130,6 +131,17 @@ def table_units(network: Model | FrozenNetwork) -> str | None:
     facts = network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
     encoding = read_encoding(facts, network.in_shape)
     return None if encoding is None else encoding.units
+
+
+def holds_pixels(network: Model | FrozenNetwork) -> bool:
+    """Whether inputs are images whose entries lie in [0, 1]: then radii are told as the field does.
+
+    A network that states no domain does not say so.
+    """
+    if network.domain is None or not is_image(network.in_shape):
+        return False
+    low, high = network.domain
+    return 0.0 <= low and high <= 1.0
 
 
 def certify_batches(
