@@ -147,6 +147,22 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
+def compare(
+    folders: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("runs/compare.html")
+) -> int:
+    """Write a page of certified runs side by side: curves on one axis, tables, differences.
+
+    Args:
+        folders: certified run folders of one kind of data; others are compared with the first.
+        out: the page.
+    """
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.steps.compare import compare_runs
+
+    print(compare_runs([RunFolder(folder) for folder in folders], out))
+    return 0
+
+
 def export(source: FolderPath, out: FolderPath) -> int:
     """Write a frozen network as an ONNX file, or a folder with model card, ready to upload.
 
@@ -243,8 +259,8 @@ def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
 
 
 VERBS = (
-    init, recipes, train, freeze, certify, predict, verify, check, report, export, reproduce, run,
-    demo,
+    init, recipes, train, freeze, certify, predict, verify, check, report, compare, export,
+    reproduce, run, demo,
 )  # fmt: skip
 
 COMMANDS = {function.__name__: function for function in VERBS}

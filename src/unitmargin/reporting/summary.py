@@ -17,7 +17,7 @@ from unitmargin.reporting.coverage import coverage_curve, coverage_rows, thresho
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.origin import Provenance, read_provenance
 from unitmargin.runs.certificates import Certificates
-from unitmargin.runs.certifier import holds_pixels, table_units
+from unitmargin.runs.certifier import holds_pixels, radius_space
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.measurements import PICTURES, Measurements
@@ -105,7 +105,6 @@ def summarize(evidence: Evidence) -> dict[str, Any]:
 
 def _identity(evidence: Evidence) -> dict[str, Any]:
     frozen, recipe = evidence.frozen, evidence.recipe
-    plain = "pixels in [0, 1]" if holds_pixels(frozen) else "the data's own units"
     return {
         "name": recipe.name,
         "model_sha256": evidence.findings.model_sha256,
@@ -115,7 +114,7 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
         "class_names": list(frozen.classes),
         "samples": len(evidence.certificates),
         "in_shape": list(frozen.in_shape),
-        "input_space": table_units(frozen) or plain,
+        "input_space": radius_space(frozen),
         "input_scale": frozen.input_scale,
         "dtype": recipe.dtype,
         "profile": evidence.certificates.profile,

@@ -1,11 +1,13 @@
-"""Titles of the report's pictures: each says in one line what is seen in it.
+"""Titles of pictures: each says in one line what is seen in it.
 
 ``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from unitmargin.certificates.epsilons import epsilon_name
+from unitmargin.certificates.epsilons import Epsilons, epsilon_name
+from unitmargin.reporting.comparison import Against, Compared, certified_share
 from unitmargin.reporting.wording import SOLVERS, epochs, fixed, scientific
 
 
@@ -102,3 +104,59 @@ def _false_positives(run: dict[str, Any]) -> str:
     least = min(rows, key=lambda row: row["precision"])
     name = epsilon_name(least["epsilon"])
     return f"“Not certified” is true for {_share(least['precision'])} or more (least at {name})"
+
+
+def comparison_titles(
+    runs: Sequence[Compared], epsilons: Epsilons, against: Sequence[Against]
+) -> dict[str, str]:
+    """The titles of a page that compares runs."""
+    return {
+        "accuracy": _leaders(runs, epsilons),
+        "clean": _ahead(runs, "clean_accuracy", "clean accuracy"),
+        "certified": _ahead(runs, "certified_accuracy", "certified accuracy"),
+        "differences": _clear(against),
+    }
+
+
+def _leaders(runs: Sequence[Compared], epsilons: Epsilons) -> str:
+    """Who has the most at each radius."""
+    if len(runs) == 1:
+        share = certified_share(runs[0], epsilons.headline)
+        return f"{_share(share)} are certified at {epsilon_name(epsilons.headline)}"
+    shares = {
+        epsilon: [certified_share(run, epsilon) for run in runs] for epsilon in epsilons.table
+    }
+    told = [epsilon for epsilon, each in shares.items() if max(each) > 0.0]
+    always = [
+        run.name
+        for number, run in enumerate(runs)
+        if all(shares[epsilon][number] == max(shares[epsilon]) for epsilon in told)
+    ]
+    if always:
+        return f"{' and '.join(always)} {'has' if len(always) == 1 else 'have'} most at every radius"
+    first, most = (
+        runs[shares[epsilon].index(max(shares[epsilon]))].name
+        for epsilon in (0.0, epsilons.headline)
+    )
+    at = epsilon_name(epsilons.headline)
+    if first == most:
+        return f"{first} has most clean and at {at}, and not at every radius"
+    return f"{first} is most accurate, {most} is certified most at {at}"
+
+
+def _ahead(runs: Sequence[Compared], quantity: str, words: str) -> str:
+    """Who ends highest."""
+    ends = {}
+    for run in runs:
+        known = [getattr(row, quantity) for row in run.history or ()]
+        ends |= {run.name: share for share in known if share is not None}
+    if not ends:
+        return ""
+    best = max(ends, key=lambda name: ends[name])
+    return f"{best} ends at {_share(ends[best])} {words}" + (", the most" if len(ends) > 1 else "")
+
+
+def _clear(against: Sequence[Against]) -> str:
+    found = [difference for row in against for difference in row.accuracy.values()]
+    clear = sum(difference.clear for difference in found)
+    return f"{clear} of {len(found)} differences are more than two standard errors"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -128,9 +129,19 @@ def table_units(network: Model | FrozenNetwork) -> str | None:
     Raises:
         ValueError: a file that states no encoding of its inputs where it should.
     """
-    facts = network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
-    encoding = read_encoding(facts, network.in_shape)
+    encoding = read_encoding(stated_encoding(network), network.in_shape)
     return None if encoding is None else encoding.units
+
+
+def stated_encoding(network: Model | FrozenNetwork) -> Any:
+    """What a file says that became of the columns of a table, None of other data."""
+    return network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
+
+
+def radius_space(network: Model | FrozenNetwork) -> str:
+    """What radii of a network are measured in, in words."""
+    plain = "pixels in [0, 1]" if holds_pixels(network) else "the data's own units"
+    return table_units(network) or plain
 
 
 def holds_pixels(network: Model | FrozenNetwork) -> bool:
