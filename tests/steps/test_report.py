@@ -12,6 +12,7 @@ from tables import read_rows, write_rows
 
 from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.foundation.files import file_sha256
+from unitmargin.reporting.wording import fixed
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.steps.certify import certify_run
@@ -178,7 +179,7 @@ def test_attack_lands_outside_the_radius_and_close(digits: RunFolder) -> None:
 
 def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
     report, rows = contents(digits), read_rows(digits.solvers_file)
-    assert [row["box"] for row in report["solvers"]] == ["none", "[0; 1]"]
+    assert [row["box"] for row in report["solvers"]] == ["none", "[0, 1]"]
     page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
     for row in report["solvers"]:
         mine = [other for other in rows if other["box"] == row["box"]]
@@ -194,7 +195,8 @@ def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
             assert f"{row['mean']:.3f} ± {row['spread']:.3f}" in text
             assert f"{row['n']} of {row['right']}" in text
     for text in (page, markdown):
-        assert "The paper names this precision a recall" in text
+        assert "which is the precision of the verdict “not certified”" in text
+        assert "recall" not in text
     assert len(report["false_positives"]) == 2 * (len(EPSILONS) - 1)
 
 
@@ -247,7 +249,7 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
         assert "36/255" in text
         assert 'name = "tiny digits"' in text
         for row in report["gallery"]:
-            assert f"{row['radius']:.3f}" in text
+            assert fixed(row["radius"]) in text
     assert page.tags.count("img") == 3 * 8
     assert page.tags.count("svg") == 9
     assert "All 6 checks passed" in page.text

@@ -22,11 +22,11 @@ SHOWN_MISTAKES = 8
 """Wrong predictions with the largest radii that are told."""
 
 MEANING = (
-    "A certificate is about the prediction and not about the truth. A wrong prediction with a large "
-    "radius is wrong all over its ball: noise, blur or an attack of less than the radius cannot "
-    "make it right, and no threshold below the radius rejects it. Look for a label that is wrong, "
-    "an input that belongs to both classes or to none, or a kind of sample that the training "
-    "lacked."
+    "A certificate is about the prediction and not about the truth. A wrong prediction with a "
+    "large radius is wrong all over its ball: no change of the input that is shorter than the "
+    "radius makes it right, and no threshold below the radius rejects it. Look for a label that is "
+    "wrong, an input that belongs to both classes or to none, or a kind of sample that the "
+    "training lacked."
 )
 
 

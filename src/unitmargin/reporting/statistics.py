@@ -96,22 +96,12 @@ def interval(ends: Sequence[float] | None) -> str:
     return f"[{math.floor(10 * low + 1e-9) / 10:.1f}%, {math.ceil(10 * high - 1e-9) / 10:.1f}%]"
 
 
-def points(value: float) -> str:
-    """A difference of shares in percentage points, with its sign.
+def signed(value: float, decimals: int) -> str:
+    """A difference with its sign.
 
     Example:
-        >>> points(0.0123), points(-0.5), points(0.0)
-        ('+1.23', '−50.00', '0.00')
+        >>> signed(1.23, 2), signed(-0.5, 2), signed(-1e-9, 4)
+        ('+1.23', '−0.50', '0.0000')
     """
-    sign = "" if value == 0.0 else "+" if value > 0.0 else "−"
-    return f"{sign}{abs(100.0 * value):.2f}"
-
-
-def error(value: float) -> str:
-    """A standard error of shares in percentage points.
-
-    Example:
-        >>> error(0.0041)
-        '± 0.41'
-    """
-    return f"± {100.0 * value:.2f}"
+    text = f"{value:+.{decimals}f}"
+    return text.replace("-", "−") if float(text) else text[1:]

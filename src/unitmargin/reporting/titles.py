@@ -3,12 +3,15 @@
 ``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unitmargin.certificates.epsilons import Epsilons, epsilon_name
 from unitmargin.reporting.comparison import Against, Compared, certified_share
 from unitmargin.reporting.wording import SOLVERS, epochs, fixed, scientific
+
+MOST_NAMES = 2
+"""Runs that a title names; more are counted."""
 
 
 def titles(run: dict[str, Any]) -> dict[str, str]:
@@ -120,40 +123,49 @@ def comparison_titles(
 
 def _leaders(runs: Sequence[Compared], epsilons: Epsilons) -> str:
     """Who has the most at each radius."""
-    if len(runs) == 1:
-        share = certified_share(runs[0], epsilons.headline)
-        return f"{_share(share)} are certified at {epsilon_name(epsilons.headline)}"
-    shares = {
-        epsilon: [certified_share(run, epsilon) for run in runs] for epsilon in epsilons.table
-    }
-    told = [epsilon for epsilon, each in shares.items() if max(each) > 0.0]
-    always = [
-        run.name
-        for number, run in enumerate(runs)
-        if all(shares[epsilon][number] == max(shares[epsilon]) for epsilon in told)
-    ]
-    if always:
-        return f"{' and '.join(always)} {'has' if len(always) == 1 else 'have'} most at every radius"
-    first, most = (
-        runs[shares[epsilon].index(max(shares[epsilon]))].name
-        for epsilon in (0.0, epsilons.headline)
-    )
     at = epsilon_name(epsilons.headline)
-    if first == most:
-        return f"{first} has most clean and at {at}, and not at every radius"
-    return f"{first} is most accurate, {most} is certified most at {at}"
+    if len(runs) == 1:
+        return f"{_share(certified_share(runs[0], epsilons.headline))} are certified at {at}"
+    told = {
+        epsilon: _highest({run.name: certified_share(run, epsilon) for run in runs})
+        for epsilon in epsilons.table
+    }
+    always = [run.name for run in runs if all(run.name in names for names in told.values())]
+    if always:
+        return f"{_listed(always)} {_has(always)} most at every radius"
+    clean, certified = told[0.0], told[epsilons.headline]
+    if clean == certified:
+        return f"{_listed(clean)} {_has(clean)} most clean and at {at}, not at every radius"
+    return f"{_listed(clean)} {_has(clean)} most clean, {_listed(certified)} at {at}"
 
 
 def _ahead(runs: Sequence[Compared], quantity: str, words: str) -> str:
     """Who ends highest."""
-    ends = {}
+    ends: dict[str, float] = {}
     for run in runs:
         known = [getattr(row, quantity) for row in run.history or ()]
-        ends |= {run.name: share for share in known if share is not None}
+        for share in known:
+            if share is not None:
+                ends[run.name] = share
     if not ends:
         return ""
-    best = max(ends, key=lambda name: ends[name])
-    return f"{best} ends at {_share(ends[best])} {words}" + (", the most" if len(ends) > 1 else "")
+    best = _highest(ends)
+    verb = "ends" if len(best) == 1 else "end"
+    most = ", the most" if len(best) < len(ends) else ""
+    return f"{_listed(best)} {verb} at {_share(ends[best[0]])} {words}{most}"
+
+
+def _highest(shares: Mapping[str, float]) -> list[str]:
+    """The names of the largest share, several at a tie."""
+    return [name for name, share in shares.items() if share == max(shares.values())]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} runs"
+
+
+def _has(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
 
 
 def _clear(against: Sequence[Against]) -> str:

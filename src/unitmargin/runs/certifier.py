@@ -152,7 +152,7 @@ def holds_pixels(network: Model | FrozenNetwork) -> bool:
     if network.domain is None or not is_image(network.in_shape):
         return False
     low, high = network.domain
-    return 0.0 <= low and high <= 1.0
+    return low >= 0.0 and high <= 1.0
 
 
 def certify_batches(

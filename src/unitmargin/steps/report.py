@@ -53,7 +53,9 @@ def report_run(folder: RunFolder) -> str:
         write_text(folder.report_md, markdown)
         write_text(folder.report_html, html)
     epsilon = summary["headline_epsilon"]
-    certified = f"certified@{epsilon_name(epsilon)} {summary['certified_accuracy'][str(epsilon)]:.4f}"
+    certified = (
+        f"certified@{epsilon_name(epsilon)} {summary['certified_accuracy'][str(epsilon)]:.4f}"
+    )
     return f"report: clean {summary['clean_accuracy']:.4f}, {certified} -> {folder.report_html}"
 
 
