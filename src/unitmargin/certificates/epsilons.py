@@ -66,7 +66,7 @@ def choose_epsilons(radius: Values, pixels: bool) -> Epsilons:
     quantiles = [float(ordered[round(level * (len(ordered) - 1))]) for level in LEVELS]
     rounded = [round_radius(value) for value in quantiles]
     for digits in range(2, MOST_DIGITS + 1):
-        if len(set(rounded)) < len(LEVELS):
+        if len(set(rounded)) < len(set(quantiles)):
             rounded = [float(f"{value:.{digits}g}") for value in quantiles]
     table = (0.0, *sorted(set(rounded)))
     return Epsilons(table, rounded[HEADLINE], rounded[SECOND])

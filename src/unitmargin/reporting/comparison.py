@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from unitmargin.certificates.epsilons import Epsilons, choose_epsilons
+from unitmargin.certificates.tightness import describe
 from unitmargin.foundation.files import file_sha256
 from unitmargin.reporting.statistics import (
     Difference,
@@ -40,6 +41,7 @@ class Compared:
         model_sha256: of its file.
         facts: hardware, torch and commit of the training.
         data: on what it was trained, by content.
+        searches: what each solver found, as :func:`describe` says it.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Compared:
     data: DataIdentity | None
     history: tuple[EpochRecord, ...] | None
     findings: Findings | None
+    searches: list[dict[str, Any]]
 
     def tests_as(self, other: "Compared") -> bool:
         """Whether it was certified on the very samples of another run, as far as files say."""
@@ -157,7 +160,7 @@ def _radius(run: Compared) -> Values:
 def _read(folder: RunFolder, name: str) -> Compared:
     frozen = folder.frozen()
     certificates = folder.certificates()
-    trained = folder.weights_file.is_file()
+    trained, verified = folder.weights_file.is_file(), folder.checks_file.is_file()
     return Compared(
         name=name,
         place=folder.path,
@@ -173,7 +176,8 @@ def _read(folder: RunFolder, name: str) -> Compared:
         certificates=certificates,
         data=folder.origin().identity.data if trained else None,
         history=folder.history() if folder.history_file.is_file() else None,
-        findings=folder.findings() if folder.checks_file.is_file() else None,
+        findings=folder.findings() if verified else None,
+        searches=[describe(search) for search in folder.searches()] if verified else [],
     )
 
 

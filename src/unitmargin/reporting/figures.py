@@ -127,8 +127,14 @@ def _mark_choices(axes: Axes, choices: Sequence[Mapping[str, Any]], end: float) 
             continue
         axes.axvline(threshold, color=INK, linewidth=1, linestyle=(0, (2, 2)))
         if threshold - last > LABEL_ROOM * end:
-            place = {"xy": (threshold, 0.0), "xytext": (3, 4), "textcoords": "offset points"}
-            axes.annotate(name, color=INK, fontsize=TEXT_SIZE, **place)
+            axes.annotate(
+                name,
+                (threshold, 0.0),
+                xytext=(3, 4),
+                textcoords="offset points",
+                color=INK,
+                fontsize=TEXT_SIZE,
+            )
             last = threshold
         words.append(f"{name} right above {threshold:g}")
     return f"; {', '.join(words)}" if words else ""

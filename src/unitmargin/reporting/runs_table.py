@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from unitmargin.certificates.epsilons import Epsilons, epsilon_name
+from unitmargin.certificates.tightness import box_name
 from unitmargin.reporting.comparison import Compared, certified_share
 from unitmargin.reporting.wording import NO_NUMBER, count, epochs, fixed, percent, seconds, spread
 from unitmargin.runs.recipe import Recipe, own_options
@@ -34,7 +35,7 @@ def result_rows(runs: Sequence[Compared], epsilons: Epsilons) -> list[Row]:
     rows.append(Row("Median certified radius", [_median_radius(run) for run in runs]))
     for solver, box in dict.fromkeys(key for run in runs for key in _searches(run)):
         name = f"Radius / distance, {solver.replace('_', ' ')}"
-        where = "without box" if box == "none" else f"in {box}"
+        where = "without box" if box == box_name(None) else f"in {box}"
         cells = [_searches(run).get((solver, box), "not searched") for run in runs]
         rows.append(Row(f"{name} {where}", cells))
     return [*rows, Row("Checks", [_checks(run) for run in runs])]
@@ -58,8 +59,14 @@ def origin_rows(runs: Sequence[Compared]) -> list[Row]:
         Row("torch", [run.facts["torch"] or "not stated" for run in runs]),
         Row("Commit", [run.facts["commit"] or "not stated" for run in runs]),
         Row("Model, SHA-256", [run.model_sha256[:SHORT] for run in runs]),
-        Row("Training samples, SHA-256", [_short(each and each.train_sha256) for each in data]),
-        Row("Test samples, SHA-256", [_short(each and each.test_sha256) for each in data]),
+        Row(
+            "Training samples, SHA-256",
+            [_short("" if each is None else each.train_sha256) for each in data],
+        ),
+        Row(
+            "Test samples, SHA-256",
+            [_short("" if each is None else each.test_sha256) for each in data],
+        ),
     ]
 
 
@@ -97,11 +104,10 @@ def _median_radius(run: Compared) -> str:
 
 def _searches(run: Compared) -> dict[tuple[str, str], str]:
     """What each solver found in each box, as a text."""
-    found = () if run.findings is None else run.findings.solvers
     return {
-        (str(row["solver"]), str(row["box"])): f"{spread(row['mean'], row['spread'])} "
+        (row["solver"], row["box"]): f"{spread(row['mean'], row['spread'])} "
         f"({count(row['n'])} of {count(row['right'])})"
-        for row in found
+        for row in run.searches
     }
 
 
@@ -122,5 +128,5 @@ def _training(run: Compared) -> str:
     return f"{seconds(total)}, {epochs(len(run.history))}"
 
 
-def _short(sha256: str | None) -> str:
+def _short(sha256: str) -> str:
     return sha256[:SHORT] if sha256 else "not stated"

@@ -73,7 +73,7 @@ def paired_difference(first: Values, second: Values) -> Difference:
     return Difference(float(difference.mean()), error)
 
 
-def unpaired_difference(first: Values, second: Values) -> Difference:
+def unpaired_difference(first: Values, second: Float64[Tensor, " others"]) -> Difference:
     r"""Difference of the means on samples that have nothing to do with each other.
 
     .. math:: \bar a - \bar b, \; s = \sqrt{s_a^2 / n_a + s_b^2 / n_b}

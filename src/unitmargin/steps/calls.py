@@ -109,7 +109,7 @@ def compare(folders: Sequence[str | Path], out: str | Path = PAGE) -> Path:
     if not isinstance(folders, Sequence) or isinstance(folders, str):
         rule = "folders must be a list of run folders"
         raise TypeError(f'{rule}, got {shown(folders)}; pass ["runs/one", "runs/other"]')
-    runs = [RunFolder(as_path(f"folders[{place}]", one)) for place, one in enumerate(folders)]
+    runs = [RunFolder(as_path(f"folder {place}", one)) for place, one in enumerate(folders, 1)]
     page = require_path("out", out)
     compare_runs(runs, page)
     return page

@@ -53,10 +53,11 @@ def report_run(folder: RunFolder) -> str:
         write_text(folder.report_md, markdown)
         write_text(folder.report_html, html)
     epsilon = summary["headline_epsilon"]
-    certified = (
-        f"certified@{epsilon_name(epsilon)} {summary['certified_accuracy'][str(epsilon)]:.4f}"
+    share = summary["certified_accuracy"][str(epsilon)]
+    return (
+        f"report: clean {summary['clean_accuracy']:.4f}, certified@{epsilon_name(epsilon)} "
+        f"{share:.4f} -> {folder.report_html}"
     )
-    return f"report: clean {summary['clean_accuracy']:.4f}, {certified} -> {folder.report_html}"
 
 
 def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
