@@ -1,5 +1,6 @@
 """Certified run folders of the plane, made by hand, to be compared."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,7 @@ def made_run(
     epochs: int = 3,
     facts: dict[str, Any] | None = None,
     classes: tuple[str, ...] = CLASSES,
-    shape: tuple[int, ...] = (2,),
-    domain: tuple[float, float] | None = None,
+    width: int = 2,
     **recipe: Any,
 ) -> RunFolder:
     """A certified run; a negative radius stands for a wrong prediction, ``numbers`` for the hash of
@@ -35,11 +35,9 @@ def made_run(
     folder = RunFolder(path)
     given = {"data": {"name": "moons"}, "model": {"name": "dense_ugnn"}} | recipe
     write_text(folder.recipe_file, write_recipe(parse_recipe({"name": name, **given})))
-    weight = torch.ones(len(classes), 2) if len(shape) == 1 else torch.ones(len(classes), 64)
-    head = Dense(weight, torch.zeros(len(classes)))
-    save(FrozenNetwork([head], (weight.shape[1],), classes, facts, domain), folder.model_file)
-    certificates = made_certificates([0] * len(radii), radii)
-    object.__setattr__(certificates, "numbers_sha256", numbers)
+    head = Dense(torch.ones(len(classes), width), torch.zeros(len(classes)))
+    save(FrozenNetwork([head], (width,), classes, facts), folder.model_file)
+    certificates = replace(made_certificates([0] * len(radii), radii), numbers_sha256=numbers)
     write_of_model(folder.certificates_file, certificates, folder.model_file, folder.inputs_file)
     if epochs:
         shares = [0.5 + 0.1 * epoch for epoch in range(epochs)]
@@ -53,7 +51,6 @@ def made_run(
 
 def verify_made(folder: RunFolder, distances: list[float]) -> None:
     """Searches of all samples of a made run, and findings that describe them."""
-    radii = folder.certificates().radius.tolist()
-    search = made_search(radii, distances)
-    object.__setattr__(search, "label", folder.certificates().label)
-    write_made_searches(folder, [search])
+    claims = folder.certificates()
+    search = made_search(claims.radius.tolist(), distances)
+    write_made_searches(folder, [replace(search, label=claims.label)])
