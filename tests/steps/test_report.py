@@ -217,7 +217,7 @@ def test_radii_of_other_units_are_round_and_not_the_fields(
 def test_tables_that_scroll_have_a_name_and_the_keyboard(digits: RunFolder) -> None:
     html = digits.report_html.read_text()
     scrolling = re.findall(r'<div class="card scroll[^"]*"([^>]*)>', html)
-    assert len(scrolling) == 10
+    assert len(scrolling) == html.count("card scroll") > 5
     for attributes in scrolling:
         assert 'tabindex="0" role="region" aria-label="' in attributes
     names = re.findall(r'role="region" aria-label="([^"]*)"', html)
