@@ -11,12 +11,12 @@ from searches import made_search
 
 from unitmargin.certificates.epsilons import FIELD
 from unitmargin.certificates.tightness import Search
+from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.drawing import THEME
 from unitmargin.reporting.figures import (
     accuracy_curve,
     certified_curve,
-    coverage_figure,
     false_positive_bars,
     gradient_norm_histogram,
     loss_curve,

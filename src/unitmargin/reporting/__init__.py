@@ -1,7 +1,7 @@
 """The report's parts: what a run folder holds, numbers, words, figures and pages."""
 
 __all__ = [
-    "card", "classes", "comparison", "coverage", "curves", "distances", "drawing", "figures",
-    "front_matter", "gallery", "markdown", "origin", "pages", "plane", "runs_table", "statistics",
-    "summary", "titles", "wording",
+    "card", "classes", "comparison", "coverage", "coverage_figure", "curves", "distances",
+    "drawing", "figures", "front_matter", "gallery", "markdown", "origin", "pages", "plane",
+    "runs_table", "statistics", "summary", "titles", "wording",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import write_json, write_text
 from unitmargin.reporting import classes, coverage, figures, wording
+from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
@@ -66,7 +67,7 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
     table = {float(key): share for key, share in summary["certified_accuracy"].items()}
     drawn = {
         "certified": figures.certified_curve(radius, right, table),
-        "coverage": figures.coverage_figure(
+        "coverage": coverage_figure(
             summary["coverage_curve"], summary["samples"], summary["choices"]
         ),
         "margins": figures.margin_histogram(certificates.margin, right),
