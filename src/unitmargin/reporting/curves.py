@@ -17,8 +17,6 @@ from unitmargin.reporting.drawing import (
     whole_ticks,
 )
 
-WIDTH, HEIGHT = 420.0, 270.0
-
 CURVE_POINTS = 400
 """Radii of a curve: finer than a pixel of the figure."""
 
@@ -94,7 +92,7 @@ def _draw(
     description: str,
 ) -> str:
     """One line a run over an axis that begins at 0."""
-    figure, (axes,) = canvas(WIDTH, HEIGHT)
+    figure, (axes,) = canvas()
     for number, (xs, ys) in enumerate(curves):
         colour, dashes = style(number)
         options: dict[str, Any] = {"dashes": dashes} if dashes else {}
