@@ -150,6 +150,22 @@ def report(folder: FolderPath) -> int:
     return 0
 
 
+def compare(
+    folders: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("runs/compare.html")
+) -> int:
+    """Write a page of certified runs side by side: curves on one axis, tables, differences.
+
+    Args:
+        folders: certified run folders of one kind of data; others are compared with the first.
+        out: the page.
+    """
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.steps.compare import compare_runs
+
+    print(compare_runs([RunFolder(folder) for folder in folders], out))
+    return 0
+
+
 def explore(folder: FolderPath, samples: int = 200, data: Path | None = None) -> int:
     """Write explore.html of a frozen run: a page that runs the network, to be played with.
 
@@ -263,7 +279,7 @@ def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
 
 
 VERBS = (
-    init, recipes, train, freeze, certify, predict, verify, check, report, explore, export,
+    init, recipes, train, freeze, certify, predict, verify, check, report, compare, explore, export,
     reproduce, run, demo,
 )  # fmt: skip
 

@@ -159,4 +159,4 @@ def test_a_search_takes_options_and_names_what_they_change() -> None:
 
 
 def test_boxes_have_names() -> None:
-    assert (box_name(None), box_name((0.0, 1.0))) == ("none", "[0; 1]")
+    assert (box_name(None), box_name((0.0, 1.0))) == ("none", "[0, 1]")

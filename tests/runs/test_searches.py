@@ -35,6 +35,14 @@ def test_the_file_returns_what_was_written(folder: RunFolder) -> None:
             assert torch.equal(getattr(read, name), getattr(written, name)), name
 
 
+def test_boxes_of_earlier_files_are_read(folder: RunFolder) -> None:
+    for file in (folder.solvers_file, folder.checks_file):
+        text = file.read_text()
+        assert "[0, 1]" in text
+        file.write_text(text.replace("[0, 1]", "[0; 1]"))
+    assert [search.box for search in folder.searches()] == [None, (0.0, 1.0)]
+
+
 @pytest.mark.parametrize(
     ("column", "text", "message"),
     [

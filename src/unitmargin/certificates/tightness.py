@@ -275,9 +275,9 @@ def box_name(box: Box | None) -> str:
 
     Example:
         >>> box_name((0.0, 1.0)), box_name(None)
-        ('[0; 1]', 'none')
+        ('[0, 1]', 'none')
     """
-    return NO_BOX if box is None else f"[{box[0]:g}; {box[1]:g}]"
+    return NO_BOX if box is None else f"[{box[0]:g}, {box[1]:g}]"
 
 
 def place_name(box: Box | None, space: str = INPUT) -> str:
@@ -285,7 +285,7 @@ def place_name(box: Box | None, space: str = INPUT) -> str:
 
     Example:
         >>> place_name(None), place_name((0.0, 1.0), "normalised")
-        ('without box', 'in [0; 1], normalised')
+        ('without box', 'in [0, 1], normalised')
     """
     where = "without box" if box is None else f"in {box_name(box)}"
     return where if space == INPUT else f"{where}, {space}"

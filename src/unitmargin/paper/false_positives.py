@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.closest import CASES, CLOSEST, SPACES, Found, case_name, closest_points
 from unitmargin.paper.conditions import NOT_RUN, NOTHING
@@ -20,7 +21,6 @@ from unitmargin.reporting.drawing import (
     legend,
     percent_axis,
 )
-from unitmargin.reporting.wording import epsilon_name
 from unitmargin.runs.folder import RunFolder
 
 EPSILONS = (36 / 255, 72 / 255, 108 / 255, 0.5, 1.0)

@@ -21,9 +21,10 @@ STATUSES = {status.name.lower(): status for status in Status}
 
 
 def _read_box(word: str) -> Box | None:
+    """A box as :func:`box_name` writes it, or with a semicolon, as in earlier files."""
     if word == NO_BOX:
         return None
-    low, high = (float(part) for part in word.strip("[]").split(";"))
+    low, high = (float(part) for part in word.strip("[]").replace(";", ",").split(","))
     return low, high
 
 

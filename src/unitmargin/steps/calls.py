@@ -6,10 +6,11 @@ from typing import get_args
 
 from unitmargin.exploring.page import SAMPLES
 from unitmargin.foundation.choice import require_choice
-from unitmargin.foundation.files import as_path
+from unitmargin.foundation.files import as_path, require_path
 from unitmargin.foundation.numbers import require_whole, shown
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
+from unitmargin.steps.compare import PAGE, compare_runs
 from unitmargin.steps.explore import explore_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.verify import DEFAULT_SOLVERS, BoxChoice, verify_run
@@ -85,6 +86,38 @@ def report(folder: str | Path) -> Path:
     run = RunFolder(as_path("folder", folder))
     report_run(run)
     return run.report_html
+
+
+def compare(folders: Sequence[str | Path], out: str | Path = PAGE) -> Path:
+    """Write a page of certified runs side by side, as ``unitmargin compare`` does; its path.
+
+    The page is one file that needs no network: accuracy against radius of all runs on one axis,
+    training curves, a table of results, cost and what differs in the recipes, and differences
+    from the first run with their standard errors, paired where the test samples are the same.
+
+    Args:
+        folders: certified runs of one kind of data, each once.
+        out: the page.
+
+    Raises:
+        TypeError: an argument of another kind.
+        ValueError: no run, a run that is not certified yet, or runs whose radii or shares cannot
+            be compared.
+
+    Cost: seconds; it reads, and computes nothing.
+
+    Example:
+        >>> compare(["runs/nothing"])
+        Traceback (most recent call last):
+        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+    """
+    if not isinstance(folders, Sequence) or isinstance(folders, str):
+        rule = "folders must be a list of run folders"
+        raise TypeError(f'{rule}, got {shown(folders)}; pass ["runs/one", "runs/other"]')
+    runs = [RunFolder(as_path(f"folder {place}", one)) for place, one in enumerate(folders, 1)]
+    page = require_path("out", out)
+    compare_runs(runs, page)
+    return page
 
 
 def explore(folder: str | Path, samples: int = SAMPLES, data: str | Path | None = None) -> Path:
