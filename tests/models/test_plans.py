@@ -83,6 +83,8 @@ def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
         ),
         ((3, 75, 75), ["fold 3", "shift", "shift", "pool 5", *["window 1", "group 9"] * 4]),
         ((3, 11, 11), ["window 1", "group 1"] * 4),
+        ((1, 7, 7), ["window 1", "group 1"] * 4),
+        ((2, 1, 9), ["window 1", "group 2"] * 4),
         ((1, 8, 8), ["fold 2", *["window 1", "group 4"] * 4]),
         ((3, 7, 5), ["window 1", "group 3"] * 4),
         ((1, 1, 1), ["window 1", "group 1"] * 4),

@@ -15,8 +15,11 @@ from unitmargin.orthogonal.reflection import OrthogonalReflection
 SMALL = 4
 """Sides up to which a map is mixed as a whole: a group of 16 channels has 256 entries there."""
 
-MOST_PIXELS, LARGEST_POOL = 64, 5
-"""Pixels of a last map, of which a head of many classes sees few, and sides of pools towards it."""
+MOST_PIXELS = 64
+"""Pixels of a last map, of which a head of many classes sees few."""
+
+LARGEST_FACTOR = 5
+"""Side of the windows that become a pixel at once."""
 
 LARGEST_GROUP = 1024
 """Pixels of a map that a default plan mixes as a whole, with a matrix of that side a channel."""
@@ -155,12 +158,13 @@ def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
     if height % 8 == width % 8 == 0 and min(height, width) > 2 * SMALL:
         plan, channels = ["fold 4"], channels * 16
         divide(4)
-    while max(height, width) > SMALL and channels * _factor(height, width) ** 2 <= MOST_CHANNELS:
-        factor = _factor(height, width)
+    while max(height, width) > SMALL and (factor := _factor(height, width)):
+        if channels * factor**2 > MOST_CHANNELS:
+            break
         plan += [f"window {factor}"] * WINDOWS if plan else []
         plan, channels = [*plan, f"fold {factor}"], channels * factor**2
         divide(factor)
-    while height * width > MOST_PIXELS and (factor := _factor(height, width)) <= LARGEST_POOL:
+    while height * width > MOST_PIXELS and (factor := _factor(height, width)):
         plan += [*["shift"] * (SHIFTS if channels >= EIGHTHS else 0), f"pool {factor}"]
         divide(factor)
     if height * width > LARGEST_GROUP:
@@ -174,6 +178,6 @@ def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
 
 
 def _factor(height: int, width: int) -> int:
-    """The smallest number above 1 that divides both sides; larger than both where there is none."""
+    """The smallest number above 1 that divides both sides; 0 if it is above ``LARGEST_FACTOR``."""
     common = math.gcd(height, width)
-    return next((n for n in range(2, common + 1) if common % n == 0), height * width + 1)
+    return next((n for n in range(2, LARGEST_FACTOR + 1) if common % n == 0), 0)
