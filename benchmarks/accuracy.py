@@ -30,7 +30,7 @@ from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe, parse_recipe
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.processes import Processes
-from unitmargin.training.trainer import Trainer
+from unitmargin.training.sample_trainer import SampleTrainer
 
 HELD_OUT = 5_000
 """Training images for choices: their standard error is 0.7 points."""
@@ -83,7 +83,9 @@ def shares(network: torch.nn.Module, samples: Samples) -> list[float]:
 def steps_within(recipe: Recipe, dataset: Dataset, samples: Samples, seconds: float) -> int:
     """As many steps as take so many core-seconds."""
     trial = recipe.changed(training={"steps": 2 * TIMED_STEPS})
-    trainer = Trainer(open_model(trial, dataset), samples, trial.training, Processes(), quiet=True)
+    trainer = SampleTrainer(
+        open_model(trial, dataset), samples, trial.training, Processes(), quiet=True
+    )
     trainer.steps, started = TIMED_STEPS, time.process_time()
     trainer.epoch(0)
     trainer.steps, started = TIMED_STEPS, time.process_time()
@@ -96,7 +98,7 @@ def train(recipe: Recipe, dataset: Dataset, seconds: float) -> Row:
     steps = steps_within(recipe, dataset, kept, seconds)
     recipe = recipe.changed(training={"steps": steps})
     model = open_model(recipe, dataset)
-    trainer = Trainer(model, kept, recipe.training, Processes(), quiet=True)
+    trainer = SampleTrainer(model, kept, recipe.training, Processes(), quiet=True)
     started = time.process_time()
     for epoch in range(trainer.epochs):
         trainer.epoch(epoch)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from certificate_files import write_of_model
@@ -50,11 +51,13 @@ def write_made_searches(folder: RunFolder, searches: list[Search], **provenance:
     ).write(folder.checks_file)
 
 
-def certified(path: Path, row: str, radii: list[float], seed: int = 0) -> RunFolder:
+def certified(
+    path: Path, row: str, radii: list[float], seed: int = 0, **changes: dict[str, Any]
+) -> RunFolder:
     """A folder of three epochs; a negative radius stands for a wrong prediction."""
-    recipe = read_recipe(embedded_recipe(row))
+    recipe = read_recipe(embedded_recipe(row)).changed(training={"seed": seed, "epochs": 3})
     folder = RunFolder(path)
-    folder.start(recipe.changed(training={"seed": seed, "epochs": 3}))
+    folder.start(recipe.changed(**changes))
     write_made(folder, made_certificates([1] * len(radii), radii))
     return folder
 

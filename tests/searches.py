@@ -2,12 +2,17 @@
 
 import torch
 
-from unitmargin.certificates.tightness import Box, Search
+from unitmargin.certificates.spaces import Box
+from unitmargin.certificates.tightness import Search
 from unitmargin.solvers import Status
 
 
 def made_search(
-    radius: list[float], distance: list[float], solver: str = "fmn", box: Box | None = None
+    radius: list[float],
+    distance: list[float],
+    solver: str = "fmn",
+    box: Box | None = None,
+    space: str = "input",
 ) -> Search:
     """A search with given radii and distances; a distance of 0 stands for a wrong prediction, an
     infinite one for a failed search."""
@@ -24,4 +29,5 @@ def made_search(
         status=torch.where(torch.isinf(far), int(Status.FAILED), status),
         n_forward=2 * count,
         n_backward=count,
+        space=space,
     )

@@ -11,9 +11,9 @@ import unitmargin
 ROOT = Path(str(unitmargin.__file__)).parent
 
 ROOMS = {
-    "auditing", "certificates", "checker", "data", "deployment", "estimators", "foundation",
-    "frozen", "guard", "heads", "layers", "models", "orthogonal", "paper", "reporting", "runs",
-    "solvers", "steps", "training",
+    "auditing", "certificates", "checker", "data", "deployment", "estimators", "exploring",
+    "foundation", "frozen", "guard", "heads", "layers", "models", "orthogonal", "paper",
+    "reporting", "runs", "solvers", "steps", "training",
 }  # fmt: skip
 
 OPEN = {"steps"}

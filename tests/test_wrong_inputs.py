@@ -124,26 +124,36 @@ FOLDERS = [
         ("certify", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
         ("verify", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
         ("report", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("explore", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
+        ("compare", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
         ("reproduce accuracy --runs", f"{place} is no run folder; run `unitmargin run RECIPE`"),
     )
 ] + [
     row("check none", "none/certificates.csv does not exist; run `unitmargin certify none` first"),
     row("check a.csv", "a.csv does not exist; run `unitmargin certify MODEL --data DATA --out"),
+    row(f"explore {RUN} --samples 0", "samples must be >= 1, got 0; leave it out"),
     row(f"check {RUN} --model none", "none does not exist; run `unitmargin freeze runs/tiny`"),
     row(f"check {RUN} --inputs none", "run `unitmargin certify runs/tiny --inputs` first"),
+    row("compare", "folders must be one run folder or more, got none; name two to compare"),
+    row(f"compare {RUN} ./{RUN}", "folders must differ, got"),
+    row(f"compare {RUN} --out runs", "out must be a file, got the folder runs; add the file's na"),
 ]  # fmt: skip
 
 DAMAGE = [
     row(f"{verb} {RUN}", expected, spoil(of(file)))
     for file, verbs, expected in (
-        ("recipe.toml", ("freeze", "verify", "report"), "recipe.toml"),
+        ("recipe.toml", ("freeze", "verify", "report", "compare", "explore"), "recipe.toml"),
         ("weights.safetensors", ("freeze",), "weights.safetensors"),
-        ("model.safetensors", ("certify", "verify", "check", "report"), "model.safetensors"),
-        ("certificates.csv", ("verify", "check", "report"), "certificates.csv"),
-        ("certificates.json", ("verify", "check", "report"), "certificates."),
+        (
+            "model.safetensors",
+            ("certify", "verify", "check", "report", "compare", "explore"),
+            "model.safetensors",
+        ),
+        ("certificates.csv", ("verify", "check", "report", "compare"), "certificates.csv"),
+        ("certificates.json", ("verify", "check", "report", "compare"), "certificates."),
         ("inputs.safetensors", ("check",), "inputs.safetensors"),
         ("checks.json", ("report",), "checks.json"),
-        ("solvers.csv", ("report",), "solvers.csv"),
+        ("solvers.csv", ("report", "compare"), "solvers.csv"),
         ("measurements.safetensors", ("report",), "measurements.safetensors"),
         ("history.csv", ("report",), "history.csv"),
     )
@@ -629,13 +639,14 @@ def test_a_wrong_command_line_is_status_2_and_names_the_argument(command: str, n
 READERS = [
     (verb, file)
     for file, verbs in {
-        "recipe.toml": ("freeze", "certify", "verify", "report"),
-        "weights.safetensors": ("freeze", "report"),
+        "recipe.toml": ("freeze", "certify", "verify", "report", "compare"),
+        "weights.safetensors": ("freeze", "report", "compare"),
         "model.safetensors": ("certify", "verify", "check", "report"),
         "certificates.csv": ("verify", "check", "report"),
         "certificates.json": ("verify", "check", "report"),
         "inputs.safetensors": ("check", "verify"),
-        "checks.json": ("report",), "solvers.csv": ("report",), "history.csv": ("report",),
+        "checks.json": ("report", "compare"), "solvers.csv": ("report",),
+        "history.csv": ("report", "compare"),
         "measurements.safetensors": ("report",),
     }.items()
     for verb in verbs
@@ -663,7 +674,8 @@ def test_a_damaged_file_of_a_run_is_read_or_refused(
         place = int(start * len(old))
         rest = b"" if ending else old[place + length :]
         (run / name).write_bytes(old[:place] + new + rest)
-        status, _, err = call(verb, str(run))
+        page = ["--out", str(run / "page.html")] if verb == "compare" else []
+        status, _, err = call(verb, str(run), *page)
     claims = name == "certificates.csv" and verb in ("verify", "check")
     assert status in ((0, 1, 2) if claims else (0, 2)), err
     assert err.count("\n") == (status == 2), err

@@ -20,6 +20,8 @@ from .models import build_model as build_model
 from .models.freezing import freeze as freeze
 from .solvers import MapResult as MapResult
 from .solvers import minimal_perturbation as minimal_perturbation
+from .steps.calls import compare as compare
+from .steps.calls import explore as explore
 from .steps.calls import report as report
 from .steps.calls import verify as verify
 from .training.optimizers import build_optimizer as build_optimizer

@@ -105,6 +105,7 @@ def verify(
     box: Literal["auto", "off", "only"] = "auto",
     rounding_attack: bool = False,
     data: Path | None = None,
+    normalised: bool = False,
 ) -> int:
     """Try to break the promises of a run folder; exit status 1 if one is broken.
 
@@ -117,13 +118,15 @@ def verify(
             only within.
         rounding_attack: also search the edge of each certified ball by units in the last place.
         data: file or folder of the data set, if it has moved since the training.
+        normalised: also search behind an input normalisation that stretches channels unequally,
+            where the paper measures.
     """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.verify import verify_run
     from unitmargin.training.processes import join_processes, print_last
 
     join_processes("cpu")
-    chosen = solvers, samples, box, rounding_attack, data
+    chosen = solvers, samples, box, rounding_attack, data, normalised
     message, passed = verify_run(RunFolder(folder), *chosen)
     print_last(message)
     return 0 if passed else 1
@@ -150,6 +153,37 @@ def report(folder: FolderPath) -> int:
     from unitmargin.steps.report import report_run
 
     print(report_run(RunFolder(folder)))
+    return 0
+
+
+def compare(
+    folders: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("runs/compare.html")
+) -> int:
+    """Write a page of certified runs side by side: curves on one axis, tables, differences.
+
+    Args:
+        folders: certified run folders of one kind of data; others are compared with the first.
+        out: the page.
+    """
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.steps.compare import compare_runs
+
+    print(compare_runs([RunFolder(folder) for folder in folders], out))
+    return 0
+
+
+def explore(folder: FolderPath, samples: int = 200, data: Path | None = None) -> int:
+    """Write explore.html of a frozen run: a page that runs the network, to be played with.
+
+    Args:
+        folder: a frozen run folder.
+        samples: how many test samples people may choose from, spread evenly; fewer of long ones.
+        data: file or folder of the data set, if it has moved since the training.
+    """
+    from unitmargin.runs.folder import RunFolder
+    from unitmargin.steps.explore import explore_run
+
+    print(explore_run(RunFolder(folder), samples, data))
     return 0
 
 
@@ -182,8 +216,10 @@ def reproduce(
     """Write a table or figure of the paper, its numbers beside ours; trains the rows it needs.
 
     Args:
-        target: accuracy, input-size, tightness, robust-accuracy, unitary-gradient, upd, or all.
-        runs: write from these run folders alone, and train nothing.
+        target: accuracy, input-size, tightness, robust-accuracy, unitary-gradient, upd,
+            toy-example, or all.
+        runs: write from these run folders alone, and train nothing; what is trained and not
+            certified or attacked yet is.
         out: folder of the trained rows, and of TARGET.md, TARGET.tex and the figures. What is
             there is not trained again; an interrupted training goes on.
         data: file or folder of CIFAR-10.
@@ -191,16 +227,16 @@ def reproduce(
         minutes: instead of epochs: as many steps a row as take about that long.
         seeds: trainings a row (the paper: 4).
         limit: at most this many training and test samples.
-        samples: how many test samples are attacked; default: 500, of limited rows one in twenty.
+        samples: how many test samples each solver searches; default: all by sphere_tracing, 500 by
+            others.
         solvers: of the minimal adversarial perturbation.
         device: cpu, cuda, cuda:1, ...
     """
     from unitmargin.steps import reproduce as step
 
-    if runs:
-        print(step.write_outputs(target, runs, out))
-        return 0
     budget = step.Budget(data, epochs, limit, seeds, samples)
+    if runs:
+        return 0 if step.take_over(target, runs, budget, out, solvers) else 1
     return 0 if step.reproduce(target, budget, out, solvers, device, minutes) else 1
 
 
@@ -249,8 +285,8 @@ def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
 
 
 VERBS = (
-    init, recipes, train, freeze, certify, predict, verify, check, report, export, reproduce, run,
-    demo,
+    init, recipes, train, freeze, certify, predict, verify, check, report, compare, explore, export,
+    reproduce, run, demo,
 )  # fmt: skip
 
 COMMANDS = {function.__name__: function for function in VERBS}

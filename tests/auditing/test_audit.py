@@ -13,8 +13,10 @@ from torch import nn
 from unitmargin import DenseUGNN, freeze
 from unitmargin.auditing.audit import audit, layer_rows
 from unitmargin.auditing.gradients import (
-    GRADIENT_BATCH,
+    GRADIENT_NUMBERS,
+    MOST_CLASSES,
     UNIT_GRADIENT_TOLERANCE,
+    measured_classes,
     pair_distances,
     pair_gradient_norms,
     unit_gradient_error,
@@ -68,11 +70,23 @@ def test_pair_gradient_norms_are_taken_behind_the_normalisation() -> None:
 
 def test_pair_gradient_norms_do_not_depend_on_the_chunk() -> None:
     truth = box()
-    many = truth.inputs.repeat(4, 1)
-    assert len(many) > GRADIENT_BATCH
+    rows = GRADIENT_NUMBERS // (MOST_CLASSES * truth.inputs[0].numel()) + 1
+    many = truth.inputs.repeat(-(-rows // len(truth.inputs)), 1)
     norms = pair_gradient_norms(truth.network, many)
     assert torch.equal(norms[: len(truth.inputs)], pair_gradient_norms(truth.network, truth.inputs))
     assert norms.shape == (len(many), 1)
+
+
+def test_pairs_of_a_hundred_classes_stand_for_more() -> None:
+    drawn = measured_classes(1_000)
+    assert len(set(drawn)) == MOST_CLASSES == len(drawn)
+    assert drawn == measured_classes(1_000) == sorted(drawn)
+    assert measured_classes(100) == list(range(100))
+    weight = torch.randn(120, 130, dtype=torch.float64)
+    network = FrozenNetwork([Dense(weight, torch.zeros(120).double())], (130,))
+    norms = pair_gradient_norms(network, torch.randn(2, 130, dtype=torch.float64))
+    expected = pair_distances(weight[measured_classes(120)])
+    assert (norms - expected).abs().max() <= EXACTNESS
 
 
 def test_a_head_that_is_one_per_cent_too_long_shows_everywhere() -> None:

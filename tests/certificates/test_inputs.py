@@ -19,6 +19,7 @@ from torch import Tensor
 import unitmargin as um
 from unitmargin.certificates.exhibits import make_exhibits
 from unitmargin.certificates.findings import closed_form_finding, rounding_finding, stored_finding
+from unitmargin.certificates.spaces import input_space
 from unitmargin.certificates.tightness import search_boundary
 from unitmargin.data import Samples
 from unitmargin.foundation.numbers import as_tensor
@@ -131,7 +132,9 @@ def test_the_library_attacks_points_beyond_the_domain() -> None:
     index = torch.arange(4)
     assert closed_form_finding(frozen, x).value >= 1.0
     assert stored_finding(frozen, x, certificate.label, certificate.radius).passed
-    assert search_boundary(frozen, x, labels, index, "sphere_tracing", None).found.all()
+    assert search_boundary(
+        input_space(frozen), x, labels, index, "sphere_tracing", None
+    ).found.all()
     shown = make_exhibits(frozen, Samples(x, labels), certificate.radius, labels == labels)
     assert len(shown) > 0
     assert rounding_finding(frozen, x[:1]).value == 0

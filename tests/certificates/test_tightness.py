@@ -1,10 +1,13 @@
 """Tightness: distances that are decided by the points, and ratios of known truth."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from exact import unit_affine
 from searches import made_search
 
+from unitmargin.certificates.spaces import input_space
 from unitmargin.certificates.tightness import (
     box_name,
     closest_found,
@@ -28,7 +31,7 @@ def test_an_affine_network_with_exact_certificates_has_ratio_one(solver: str) ->
     truth = unit_affine(torch.float32)
     labels = truth.network.in_float64()(truth.inputs.double()).argmax(1)
     index = torch.arange(len(labels))
-    search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
+    search = search_boundary(input_space(truth.network), truth.inputs, labels, index, solver, None)
     figures = tightness(search)
     assert torch.allclose(search.distance, truth.distance(truth.inputs), atol=1e-6)
     assert figures.n == figures.right == len(labels)
@@ -45,7 +48,9 @@ def test_a_box_makes_points_farther() -> None:
     network = FrozenNetwork([Dense(weight, torch.tensor([-0.2, 0.2]).double())], (2,))
     inputs, label = torch.tensor([[0.9, 0.1]], dtype=torch.float64), torch.tensor([0])
     for box, truth in ((None, 0.6 / 2**0.5), ((0.0, 1.0), 0.26**0.5)):
-        search = search_boundary(network, inputs, label, torch.tensor([0]), "sphere_tracing", box)
+        search = search_boundary(
+            input_space(network), inputs, label, torch.tensor([0]), "sphere_tracing", box
+        )
         assert float(search.distance) == pytest.approx(truth, rel=1e-5)
         assert search.box == box
 
@@ -87,6 +92,31 @@ def test_the_closest_point_of_several_solvers_is_kept() -> None:
     assert best.solver == "fmn or ddn"
 
 
+def test_solvers_may_have_searched_different_samples() -> None:
+    """One solver searched samples 0 to 2, the other 2 and 3; sample 2 is wrong, sample 3 failed."""
+    first = made_search([1.0, 2.0, 3.0], [2.0, 5.0, 0.0])
+    second = made_search([3.0, 4.0], [0.0, torch.inf], "ddn")
+    second = replace(second, index=second.index + 2, label=second.index % 2)
+    best = closest_found([first, second])
+    assert best.index.tolist() == [0, 1, 2, 3]
+    assert best.label.tolist() == [0, 1, 0, 1]
+    assert best.radius.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert best.distance.tolist() == [2.0, 5.0, 0.0, torch.inf]
+    assert best.status.tolist() == [FOUND, FOUND, ALREADY, FAILED]
+
+
+def test_a_search_in_parts_is_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = unit_affine(torch.float64)
+    labels = truth.network(truth.inputs).argmax(1)
+    arguments = truth.inputs, labels, torch.arange(len(labels)), "sphere_tracing", (-9.0, 9.0)
+    whole = search_boundary(input_space(truth.network), *arguments)
+    monkeypatch.setattr("unitmargin.certificates.tightness.SEARCHED", 3)
+    parts = search_boundary(input_space(truth.network), *arguments)
+    assert len(labels) > 3
+    assert torch.equal(parts.index, whole.index)
+    assert torch.allclose(parts.distance, whole.distance, rtol=RATIO_TOLERANCE)
+
+
 def test_points_are_judged_again_and_a_wrong_claim_counts_as_failure() -> None:
     """A point that keeps the label, one outside the box, and one with a wrong distance."""
     weight = torch.tensor([[0.5], [-0.5]], dtype=torch.float64)
@@ -99,7 +129,8 @@ def test_points_are_judged_again_and_a_wrong_claim_counts_as_failure() -> None:
         n_forward=torch.ones(3, dtype=torch.int64),
         n_backward=torch.ones(3, dtype=torch.int64),
     )
-    distance, status = confirm(network, inputs, labels, (-0.25, 1.0), claims)
+    box = input_space(network).bounds((-0.25, 1.0))
+    distance, status = confirm(network, inputs, labels, box, claims)
     assert status.tolist() == [FAILED, FAILED, FOUND]
     assert distance.tolist() == [torch.inf, torch.inf, 0.625]
 
@@ -116,7 +147,9 @@ def test_a_search_takes_options_and_names_what_they_change() -> None:
     labels = truth.network(truth.inputs).argmax(1)
     index = torch.arange(len(labels))
     long, short = (
-        search_boundary(truth.network, truth.inputs, labels, index, "alma", None, **options)
+        search_boundary(
+            input_space(truth.network), truth.inputs, labels, index, "alma", None, **options
+        )
         for options in ({}, {"steps": 7})
     )
     assert int(short.n_backward.max()) <= 7 < int(long.n_backward.max())
@@ -126,4 +159,4 @@ def test_a_search_takes_options_and_names_what_they_change() -> None:
 
 
 def test_boxes_have_names() -> None:
-    assert (box_name(None), box_name((0.0, 1.0))) == ("none", "[0; 1]")
+    assert (box_name(None), box_name((0.0, 1.0))) == ("none", "[0, 1]")

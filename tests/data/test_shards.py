@@ -62,6 +62,8 @@ def test_a_named_file_is_all_there_is(tmp_path: Path) -> None:
         (["train.parquet", "train.b.parquet"], "got train alone; add the others"),
         (["test-00000-of-00001.parquet", "test-b.parquet"], "got test alone; add the others"),
         (["train.parquet", "test.parquet", "extra.parquet"], "got extra.parquet; rename or move"),
+        (["a/train.parquet", "a/test.parquet", "b/train.parquet", "b/test.parquet"],
+         "got some in a and in b; name one of the folders"),
         (["a/x.parquet", "b/x.parquet"], "got some in a and in b; name one of the folders"),
     ],
 )  # fmt: skip

@@ -99,7 +99,8 @@ def test_a_missing_path_is_named(tmp_path: Path) -> None:
 def test_a_data_set_is_known_by_its_splits(tmp_path: Path, pets: dict[str, bytes]) -> None:
     archive = tmp_path / "pets.tar"
     archive.write_bytes(tar_bytes({f"top/{name}": image for name, image in pets.items()}))
-    release = write_folder(tmp_path / "cifar", {"data_batch_1.bin": b""})
+    files = {"batches.meta.txt": b"cat", "data_batch_1.bin": b"", "readme.html": b""}
+    release = write_folder(tmp_path / "cifar", files)
     arrays = tmp_path / "arrays"
     with arrays.open("wb") as file:
         np.savez(file, x_train=np.zeros((2, 2)))

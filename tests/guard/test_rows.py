@@ -160,6 +160,7 @@ def test_rows_for_a_network_without_a_table_are_no_arrays(tmp_path: Path) -> Non
         {"columns": "age"}, {"columns": []}, {"columns": [{}]}, {"columns": None}, {"label": ...},
         {"columns": [{"name": "age", "unit": 0.0}] * 4}, {"columns": [{"name": "a"}] * 3},
         {"columns": [{"name": "a", "shift": float("nan")}] * 4}, {"ignored": 3},
+        {"columns": [{"name": "a", "unit": 10**400}] * 4},
         {"columns": [{"name": "a", "categories": ["x", "x", "y", "z"]}]},
     ],
 )  # fmt: skip

@@ -74,7 +74,17 @@ def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
     [
         ((3, 32, 32), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 16"] * 4]),
         ((3, 64, 64), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 4"] * 4]),
-        ((3, 128, 128), ["fold 4", *["window 2"] * 4, "fold 2", *["window 1", "group 1"] * 4]),
+        (
+            (3, 128, 128),
+            [
+                *["fold 4", *["window 2"] * 4, "fold 2", "shift", "shift", "pool 2"],
+                *["window 1", "group 4"] * 4,
+            ],
+        ),
+        ((3, 75, 75), ["fold 3", "shift", "shift", "pool 5", *["window 1", "group 9"] * 4]),
+        ((3, 11, 11), ["window 1", "group 1"] * 4),
+        ((1, 7, 7), ["window 1", "group 1"] * 4),
+        ((2, 1, 9), ["window 1", "group 2"] * 4),
         ((1, 8, 8), ["fold 2", *["window 1", "group 4"] * 4]),
         ((3, 7, 5), ["window 1", "group 3"] * 4),
         ((1, 1, 1), ["window 1", "group 1"] * 4),
@@ -86,9 +96,28 @@ def test_the_default_folds_to_a_small_map(
     assert default_plan(in_shape) == expected
 
 
-def test_groups_of_the_default_stay_small_on_large_images() -> None:
-    plan = default_plan((3, 224, 224))
-    assert plan.count("fold 2") == 2
-    last = arrangements(plan, (3, 224, 224))[-1]
-    assert isinstance(last, Groups)
-    assert last.pixels * last.size <= 256
+def products(in_shape: tuple[int, int, int]) -> int:
+    """Multiplications of an image: every slice meets a matrix of its own side."""
+    with torch.device("meta"):
+        layers, _ = plan_layers(default_plan(in_shape), in_shape, 0.25)
+    mixing = [layer for layer in layers if isinstance(layer, OrthogonalMixing)]
+    sides = [(layer.arrangement, *layer.raw.shape[:2]) for layer in mixing]
+    return sum(one.channels(count, n) * one.pixels * n for one, count, n in sides)
+
+
+@pytest.mark.parametrize("side", [64, 96, 128, 224, 256, 512])
+def test_an_entry_of_the_default_costs_no_more_in_a_large_image(side: int) -> None:
+    assert products((3, side, side)) <= (side / 32) ** 2 * products((3, 32, 32))
+
+
+def test_the_last_map_of_the_default_is_small() -> None:
+    for side in (32, 50, 64, 100, 128, 200, 224, 256, 512):
+        with torch.device("meta"):
+            _, features = plan_layers(default_plan((3, side, side)), (3, side, side), 0.25)
+        assert 1_000 <= features <= 12_288, side
+
+
+@pytest.mark.parametrize("in_shape", [(3, 227, 227), (3, 64, 63)])
+def test_sides_that_no_default_divides_are_refused(in_shape: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="common divisors .*; resize the images"):
+        default_plan(in_shape)

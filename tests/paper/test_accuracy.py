@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from certified import certified, table_rows
+from certified import certified, table_rows, write_made_searches
+from searches import made_search
 
 from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE, accuracy_tables, percent
 from unitmargin.paper.conditions import NOT_RUN
@@ -25,7 +26,8 @@ def test_seeds_are_averaged_beside_the_paper(tmp_path: Path) -> None:
     assert ours["Paper accuracy"] == "70.6 ± 0.45"
     assert ours["Our accuracy"] == "62.5 ± 17.68"
     assert ours["Certified 36/255"] == "37.5 ± 17.68"
-    assert (ours["Seeds"], ours["Budget"], ours["LB/MAP"]) == ("0, 3", "3 of 300", "–")
+    assert (ours["Seeds"], ours["Budget"], ours["Changed"]) == ("0, 3", "3 of 300", "nothing")
+    assert (ours["LB/MAP, pixels"], ours["LB/MAP, normalised"], ours["Hours"]) == ("–", "–", "–")
     assert len(table_rows(table)) == 24
 
 
@@ -38,6 +40,38 @@ def test_radii_of_larger_inputs_are_shown_in_both_spaces(tmp_path: Path) -> None
     assert ours["Certified 36/255"] == "50.0"
     # Four pixels for one: 0.6 there is 0.15 here, and 0.2 is 0.05.
     assert ours["Certified 36/255, original pixels"] == "25.0"
+
+
+def test_runs_that_differ_in_more_than_their_seed_are_two_rows(tmp_path: Path) -> None:
+    row = row_recipe("UGNN+OPLU+updU", "raw")
+    faster = {"optimizer": "sgd", "momentum": 0.5, "batch_size": 512}
+    runs = [
+        certified(tmp_path / "a", row, [0.2, 0.1]),
+        certified(tmp_path / "b", row, [0.2, 0.1], seed=7, training=faster),
+        certified(tmp_path / "c", row, [0.2, 0.1], training={"epochs": 9}),
+    ]
+    table = accuracy_tables("tab:accuracy", runs)[0]
+    ours = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert [(row["Seeds"], row["Budget"], row["Changed"]) for row in ours] == [
+        ("0", "3 of 300", "nothing"),
+        ("7", "3 of 300", "batch_size 512, optimizer sgd, momentum 0.5"),
+        ("0", "9 of 300", "nothing"),
+    ]
+
+
+def test_ratios_are_told_in_both_spaces(tmp_path: Path) -> None:
+    run = certified(tmp_path, row_recipe("UGNN+OPLU+updU", "norm"), [1.0, 1.0])
+    searches = [
+        made_search([1.0, 1.0], [2.0, 4.0]),
+        made_search([4.0, 4.0], [5.0, 5.0], space="normalised"),
+        made_search([1.0, 1.0], [9.0, 9.0], box=(0.0, 1.0)),
+    ]
+    for search in searches:
+        search.label[:] = 1
+    write_made_searches(run, searches)
+    table = accuracy_tables("tab:accuracy", [run])[0]
+    (ours,) = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert (ours["LB/MAP, pixels"], ours["LB/MAP, normalised"]) == ("0.375", "0.800")
 
 
 def test_without_runs_every_row_says_so() -> None:

@@ -1,13 +1,27 @@
 """Budgets: what a table says of a run that had less than the paper's."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from certified import certified
 
-from unitmargin.paper.conditions import budget, trained_with
+from unitmargin.paper.conditions import (
+    NOTHING,
+    budget,
+    changes,
+    hours,
+    over_seeds,
+    same_trainings,
+    trained_with,
+)
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.history import write_history
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.train import EpochRecord
+
+ROW = "paper/ugnn-maxmin-updu-raw"
 
 
 @pytest.mark.parametrize(
@@ -40,3 +54,37 @@ def test_budgets(
 
 def test_a_run_without_weights_has_no_origin(tmp_path: Path) -> None:
     assert trained_with(RunFolder(tmp_path)) == {}
+
+
+def test_changes_name_what_the_paper_does_otherwise(tmp_path: Path) -> None:
+    run = certified(tmp_path / "paper", ROW, [0.2])
+    assert changes(run) == "nothing"
+    training = {"epochs": 9, "evaluate_every": 3, "manifold_rate": 0.03}
+    options = run.recipe().model.options | {"linear": "manifold", "head": "simplex"}
+    changed = {"training": training, "model": {"options": options}}
+    ours = certified(tmp_path / "ours", ROW, [0.2], 5, **changed)
+    assert changes(ours) == "manifold_rate 0.03, linear manifold, head simplex"
+    other = RunFolder(tmp_path / "other")
+    other.start(Recipe(name="r", model=ModelOptions(name="dense_ugnn")))
+    assert changes(other) == NOTHING
+
+
+def test_lengths_by_minutes_are_compared_to_two_digits(tmp_path: Path) -> None:
+    runs = [
+        certified(tmp_path / str(steps), ROW, [0.2], steps, training={"steps": steps})
+        for steps in (490, 491, 600)
+    ]
+    assert [len(group) for group in same_trainings(runs)] == [2, 1]
+
+
+def test_hours_are_those_of_the_history(tmp_path: Path) -> None:
+    runs = [certified(tmp_path / name, ROW, [0.2]) for name in ("a", "b", "c")]
+    assert hours(runs) == NOTHING
+    for run, seconds in zip(runs, (1800.0, 5400.0), strict=False):
+        record = EpochRecord(1, 0.1, None, None, None, 0.1, seconds)
+        write_history(run.history_file, [record, replace(record, epoch=2)])
+    assert hours(runs) == "2"
+
+
+def test_no_value_is_a_dash() -> None:
+    assert over_seeds([]) == NOTHING

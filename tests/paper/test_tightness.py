@@ -26,8 +26,11 @@ CIFAR = Recipe(
 )
 
 
-def verified(path: Path, recipe: Recipe) -> RunFolder:
-    """A folder as verify leaves it: radii of half the distance, one sample failed, one wrong."""
+def verified(path: Path, recipe: Recipe, far: float = 2.0, behind: bool = False) -> RunFolder:
+    """A folder as verify leaves it: radii of 1 and distances ``far``, one sample failed, one wrong.
+
+    ``behind``: searched behind a normalisation by 4, too, where the distance is 5.
+    """
     folder = RunFolder(path)
     folder.start(recipe)
     free = Search(
@@ -37,7 +40,7 @@ def verified(path: Path, recipe: Recipe) -> RunFolder:
         index=torch.arange(4),
         label=torch.zeros(4, dtype=torch.int64),
         radius=torch.ones(4, dtype=torch.float64),
-        distance=torch.tensor([2.0, 2.0, torch.inf, 0.0], dtype=torch.float64),
+        distance=torch.tensor([far, far, torch.inf, 0.0], dtype=torch.float64),
         status=torch.tensor(
             [Status.FOUND, Status.FOUND, Status.FAILED, Status.ALREADY_MISCLASSIFIED]
         ),
@@ -46,7 +49,11 @@ def verified(path: Path, recipe: Recipe) -> RunFolder:
     )
     write_made(folder, made_certificates([0] * 4, [1.0, 1.0, 1.0, -1.0]))
     content = {"hardware": "a_machine, 1 thread", "torch": "2.13.0", "commit": "abc"}
-    write_made_searches(folder, [free, replace(free, box=(0.0, 1.0))], **content)
+    searches = [free, replace(free, box=(0.0, 1.0))]
+    if behind:
+        moved = {"radius": 4.0 * free.radius, "distance": 2.5 * free.distance}
+        searches.append(replace(free, space="normalised", **moved))
+    write_made_searches(folder, searches, **content)
     write_made_weights(folder, content)
     return folder
 
@@ -57,7 +64,9 @@ def rows(table: Table) -> list[dict[str, str]]:
 
 def test_a_run_stands_beside_the_paper(tmp_path: Path) -> None:
     tables = tightness_tables([verified(tmp_path / "mine", CIFAR)])
-    assert [table.label for table in tables] == ["tab:dist-table", "tab:further-map", "tab:runs"]
+    assert [table.label for table in tables] == [
+        *("tab:dist-table", "tab:further-map", "tab:false-positives", "tab:runs")
+    ]
     short, long = rows(tables[0]), rows(tables[1])
     assert all(row["Our LB/MAP"] == NOT_RUN for row in short)
     ours = [row for row in long if row["Our LB/MAP"] != NOT_RUN]
@@ -68,16 +77,42 @@ def test_a_run_stands_beside_the_paper(tmp_path: Path) -> None:
             zip(
                 HEADER,
                 (
-                    *("UGNN+Abs+updB", "raw", "", "", "", "0.500 ± 0.000", "2 of 3", "0.500"),
+                    *("UGNN+Abs+updB", "raw", "", "pixels", "", ""),
+                    *("0.500 ± 0.000", "2 of 3", "0.500", "–"),
                     *("mine", "7 of 300", "3", "4", "fmn (steps=9)", "a_machine, 1 thread"),
                 ),
                 strict=True,
             )
         )
     assert len(long) == 36
-    (run,) = rows(tables[2])
+    (run,) = rows(tables[-1])
     assert (run["Run"], run["Head"], run["Commit"]) == ("mine", "bounded", "abc")
     assert (run["Torch"], run["Hardware"]) == ("2.13.0", "a_machine, 1 thread")
+
+
+def test_norm_rows_are_measured_in_both_spaces_the_papers_first(tmp_path: Path) -> None:
+    norm = CIFAR.changed(model={"normalization": "channel"})
+    table = rows(tightness_tables([verified(tmp_path, norm, behind=True)])[1])
+    ours = [row for row in table if row["Our LB/MAP"] != NOT_RUN]
+    assert [(row["Box"], row["Space"], row["Our LB/MAP"]) for row in ours] == [
+        ("yes", "pixels", "0.500 ± 0.000"),
+        ("no", "normalised", "0.800 ± 0.000"),
+        ("no", "pixels", "0.500 ± 0.000"),
+    ]
+    assert ours[1]["Paper LB/MAP"] == "0.96 ± 0.049"
+
+
+def test_seeds_of_one_training_are_one_row(tmp_path: Path) -> None:
+    runs = [
+        verified(tmp_path / "a", CIFAR, 2.0),
+        verified(tmp_path / "b", CIFAR.changed(training={"seed": 9}), 4.0),
+        verified(tmp_path / "c", CIFAR.changed(training={"batch_size": 64}), 8.0),
+    ]
+    table = rows(tightness_tables(runs)[1])
+    both, other = (row for row in table if row["Our LB/MAP"] != NOT_RUN and row["Box"] == "no")
+    assert (both["Our LB/MAP"], both["Our #N"]) == ("0.375 ± 0.125", "4 of 6")
+    assert (both["Over seeds"], both["Seed"], both["Run"]) == ("0.375 ± 0.1768", "3, 9", "a, b")
+    assert (other["Our LB/MAP"], other["Seed"]) == ("0.125 ± 0.000", "3")
 
 
 def test_other_runs_have_a_table_of_their_own(tmp_path: Path) -> None:

@@ -58,11 +58,25 @@ def test_results_are_those_of_the_certificates() -> None:
     shares = {one.get("args", {}).get("epsilon", 0.0): one["value"] for one in result["metrics"]}
     assert [one["type"] for one in result["metrics"][:2]] == ["accuracy", "certified-accuracy"]
     assert shares[0.0] == 0.75
+    assert list(shares) == [0.0, 0.25, 0.3]  # round numbers of these radii
     assert shares[0.25] == 0.5
-    assert shares[1.0] == 0.0
+    assert shares[0.3] == 0.0
     assert "| Accuracy | 75.00% |" in text
     assert "| 0 | 75.00% | 1 of 3 | 66.67% |" in text
-    assert "| 1 | 0.00% | 0 of 0 | none |" in text
+    assert "| 0.3 | 0.00% | 0 of 0 | none |" in text
+    assert "reject_below=0.25)" in text
+    assert "255" not in text
+
+
+def test_pixels_are_told_at_the_radii_of_the_field() -> None:
+    pixels = frozen(["a", "b"], (1, 1, 3), domain=(0.0, 1.0))
+    found = certificates([0.3, 0.3, 0.26, 0.0], [True, False, True, True])
+    for text in (card(Subject(pixels, certificates=found)), card(Subject(pixels))):
+        assert "reject_below=36 / 255)" in text
+        assert "pixels in [0, 1]" in text
+    assert "| 72/255 |" in card(Subject(pixels, certificates=found))
+    bytes_ = frozen(["a", "b"], (1, 1, 3), domain=(0.0, 255.0))
+    assert "/ 255" not in card(Subject(bytes_))
 
 
 def test_units_domain_and_slack_are_stated() -> None:

@@ -6,6 +6,7 @@ import math
 import pytest
 from searches import made_search
 
+from unitmargin.certificates.epsilons import FIELD
 from unitmargin.reporting import distances
 from unitmargin.reporting.distances import (
     closest_by_box,
@@ -39,7 +40,7 @@ def test_summary_and_words() -> None:
         made_search(6 * [0.1], 6 * [0.0]),
         made_search([0.5], [1.0], box=(0.0, 1.0)),
     ]
-    summary = summarize_searches(searches)
+    summary = summarize_searches(searches, FIELD)
     assert [row["n"] for row in summary["solvers"]] == [4, 0, 1]
     assert summary["solvers"][1]["mean"] is None
     first, second, _ = summary["solvers"]

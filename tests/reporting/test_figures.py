@@ -9,13 +9,14 @@ import pytest
 import torch
 from searches import made_search
 
+from unitmargin.certificates.epsilons import FIELD
 from unitmargin.certificates.tightness import Search
+from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.drawing import THEME
 from unitmargin.reporting.figures import (
     accuracy_curve,
     certified_curve,
-    coverage_figure,
     false_positive_bars,
     gradient_norm_histogram,
     loss_curve,
@@ -30,6 +31,12 @@ RADII = torch.tensor([0.1, 0.3, 0.6], dtype=torch.float64)
 TABLE = {0.0: 0.75, 0.25: 0.5, 1.0: 0.0}
 COVERAGE = {"threshold": [0.0, 0.5, 1.0], "accepted": [3, 1, 0], "wrong": [1, 0, 0]}
 NOBODY = COVERAGE | {"accepted": [0, 0, 0], "wrong": [0, 0, 0]}
+CHOICES = [
+    {"target": 0.99, "threshold": 0.4},
+    {"target": 0.999, "threshold": 0.41},
+    {"target": 1.0, "threshold": None},
+    {"target": 1.0, "threshold": 7.0},
+]
 SAMPLES = {
     "both boxes": [
         made_search([0.1, 0.3, 0.5], [0.2, 0.3, 0.0]),
@@ -43,7 +50,7 @@ SAMPLES = {
 
 
 def bars(searches: list[Search]) -> str:
-    return false_positive_bars(summarize_searches(searches)["false_positives"])
+    return false_positive_bars(summarize_searches(searches, FIELD)["false_positives"])
 
 
 DRAWINGS: dict[str, Callable[[list[Search]], str]] = {
@@ -56,7 +63,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "certified": lambda: certified_curve(RADII, RADII < 0.5, TABLE),
     "none right": lambda: certified_curve(RADII, RADII < 0, {0.0: 0.0, 0.25: 0.0}),
     "coverage": lambda: coverage_figure(COVERAGE, 4),
-    "nobody accepted": lambda: coverage_figure(NOBODY, 4),
+    "nobody accepted": lambda: coverage_figure(NOBODY, 4, CHOICES[2:]),
+    "coverage with choices": lambda: coverage_figure(COVERAGE, 4, CHOICES),
     "loss": lambda: loss_curve(HISTORY),
     "loss of one epoch": lambda: loss_curve(HISTORY[:1]),
     "accuracy": lambda: accuracy_curve(HISTORY, "36/255"),
@@ -112,6 +120,15 @@ def test_coverage_is_described_at_threshold_zero() -> None:
     assert "at 0, 3 of 4 samples are accepted and 1 of them are wrong" in label
 
 
+def test_thresholds_are_marked_where_there_is_room_and_all_are_described() -> None:
+    figure = coverage_figure(COVERAGE, 4, CHOICES)
+    drawn = "".join(ElementTree.fromstring(figure).itertext())
+    assert "99%" in drawn
+    assert "99.9%" not in drawn
+    label = ElementTree.fromstring(figure).attrib["aria-label"]
+    assert label.endswith("wrong; 99% right above 0.4, 99.9% right above 0.41.")
+
+
 def test_deviations_far_below_one_have_their_own_unit() -> None:
     assert "in units of 1e-8" in gradient_norm_histogram(1.0 + torch.tensor([[3e-8]]).double())
     assert "in units of 1e-1" in gradient_norm_histogram(torch.tensor([[1.25]]))
@@ -127,7 +144,7 @@ def test_descriptions_hold_the_numbers() -> None:
     searches = SAMPLES["both boxes"]
     ratios = ElementTree.fromstring(ratio_histogram(searches)).attrib["aria-label"]
     assert "without box 0.750 ± 0.250 over 2 samples" in ratios
-    assert "in [0; 1] 0.500 ± 0.000 over 2 samples" in ratios
+    assert "in [0, 1] 0.500 ± 0.000 over 2 samples" in ratios
     described = ElementTree.fromstring(bars(searches)).attrib["aria-label"]
     assert "without box 0.0% at 36/255" in described
     assert "100.0% at 1" in described

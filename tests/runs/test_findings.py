@@ -27,7 +27,7 @@ def found(model: Path) -> Findings:
             not_run("unit_gradient", "not promised"),
             Finding(name="rounding_attack", passed=True, value=0, bound=0.0),
         ],
-        solvers=[{"solver": "fmn", "mean": None}],
+        solvers=[{"solver": "fmn", "box": "[0, 1]", "mean": None}],
     )
 
 
@@ -44,6 +44,13 @@ def test_the_file_is_strict_json_and_returns(folder: RunFolder) -> None:
     assert read_json(folder.checks_file)["checks"][1]["value"] is None
     assert folder.findings().value("orthogonality") == 1e-9
     assert folder.findings().value("unit_gradient") is None
+
+
+def test_boxes_of_earlier_files_are_read(folder: RunFolder) -> None:
+    content = json.loads(folder.checks_file.read_text())
+    content["solvers"][0]["box"] = "[0; 1]"
+    folder.checks_file.write_text(json.dumps(content))
+    assert folder.findings() == found(folder.model_file)
 
 
 @pytest.mark.parametrize(

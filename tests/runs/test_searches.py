@@ -1,5 +1,6 @@
 """The file of solver answers: what is written returns, and what does not fit is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from searches import made_search
 from tables import read_rows, write_rows
 
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.searches import NUMBERS
+from unitmargin.runs.searches import NUMBERS, SHARED
 
 SEARCHES = [
     made_search([1 / 3, 0.5, 3.0], [0.1 + 0.2, torch.inf, 0.0]),
     made_search([1 / 3, 0.5, 3.0], [2.0, 2.0, 2.0], "ddn", (0.0, 1.0)),
+    made_search([4 / 3, 2.0, 12.0], [2.0, 2.0, 12.0], "ddn", (0.0, 1.0), "normalised"),
 ]
 
 
@@ -27,13 +29,18 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def test_the_file_returns_what_was_written(folder: RunFolder) -> None:
     for written, read in zip(SEARCHES, folder.searches(), strict=True):
-        assert (read.solver, read.settings, read.box) == (
-            written.solver,
-            written.settings,
-            written.box,
-        )
+        for name in SHARED:
+            assert getattr(read, name) == getattr(written, name), name
         for name in NUMBERS:
             assert torch.equal(getattr(read, name), getattr(written, name)), name
+
+
+def test_boxes_of_earlier_files_are_read(folder: RunFolder) -> None:
+    for file in (folder.solvers_file, folder.checks_file):
+        text = file.read_text()
+        assert "[0, 1]" in text
+        file.write_text(text.replace("[0, 1]", "[0; 1]"))
+    assert [search.box for search in folder.searches()] == [None, (0.0, 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +56,7 @@ def test_the_file_returns_what_was_written(folder: RunFolder) -> None:
         ("distance", "inf", "finite distances where points were found"),
         ("status", "lost", "status must be one of .* got 'lost'"),
         ("box", "[0]", "box in line 2"),
+        ("space", "outer", "space .* must be one of input, normalised, got 'outer'"),
         ("n_forward", "x", "n_forward in line 2 must be a valid integer"),
     ],
 )
@@ -64,11 +72,35 @@ def test_what_does_not_fit_is_refused(
 
 @pytest.mark.parametrize(
     ("kept", "message"),
-    [(0, "columns must be"), (1, "got none of 0 rows"), (3, "got .* of 2 rows"), (6, "of 5 rows")],
+    [(0, "columns must be"), (1, "got none of 0 rows"), (3, "got .* of 2 rows"), (9, "of 8 rows")],
 )
 def test_files_that_are_cut_are_refused(kept: int, message: str, folder: RunFolder) -> None:
     lines = folder.solvers_file.read_text().splitlines(keepends=True)
-    assert len(lines) == 7
+    assert len(lines) == 10
     folder.solvers_file.write_text("".join(lines[:kept]))
     with pytest.raises(RunError, match=f"{message}.*run `unitmargin verify {folder.path}` again"):
         folder.searches()
+
+
+def test_radii_behind_a_normalisation_are_multiples_of_the_certificates(folder: RunFolder) -> None:
+    rows = read_rows(folder.solvers_file)
+    rows[-1]["radius"] = "11.9"
+    write_rows(folder.solvers_file, rows)
+    with pytest.raises(RunError, match="radii of certificates.csv.*normalised"):
+        folder.searches()
+
+
+def test_files_without_a_space_are_of_input_units(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    write_made(folder, made_certificates([0, 1, 0], [1 / 3, 0.5, 3.0]))
+    write_made_searches(folder, SEARCHES[:2])
+    rows = [
+        {name: cell for name, cell in row.items() if name != "space"}
+        for row in read_rows(folder.solvers_file)
+    ]
+    write_rows(folder.solvers_file, rows)
+    checks = json.loads(folder.checks_file.read_text())
+    for search in checks["solvers"]:
+        del search["space"]
+    folder.checks_file.write_text(json.dumps(checks))
+    assert [search.space for search in folder.searches()] == ["input", "input"]

@@ -88,6 +88,10 @@ def labelled(model: nn.Module, count: int = 24, inputs: int = 12) -> tuple[Tenso
         return x, model(x).argmax(1)
 
 
+End = float | Tensor
+"""Of a box: for all entries, or for each."""
+
+
 def affine(weight: Tensor, bias: Tensor) -> nn.Linear:
     """``W x + b`` with given weights."""
     model = nn.Linear(weight.shape[1], weight.shape[0]).to(weight.dtype)
@@ -98,7 +102,12 @@ def affine(weight: Tensor, bias: Tensor) -> nn.Linear:
 
 
 def boxed_affine_distance(
-    weight: Tensor, bias: Tensor, x: Tensor, labels: Tensor, low: float, high: float
+    weight: Tensor,
+    bias: Tensor,
+    x: Tensor,
+    labels: Tensor,
+    low: End,
+    high: End,
 ) -> Tensor:
     """Distance to the nearest point of the box with another label, for logits ``W x + b``.
 
@@ -128,8 +137,8 @@ def _margin(
     other: int,
     start: Tensor,
     length: float,
-    low: float,
-    high: float,
+    low: End,
+    high: End,
 ) -> float:
     point = (start - length * slope).clamp(low, high)
     return float(slope @ point + bias[label] - bias[other])

@@ -134,6 +134,25 @@ def test_the_box_is_a_constraint(solver: str, dtype: torch.dtype) -> None:
         assert bool((found.status == Status.FOUND).any())
 
 
+@pytest.mark.parametrize("solver", ["sphere_tracing", "margin_ddn", "ddn", "iterative_penalty"])
+def test_a_box_may_have_other_sides_for_every_entry(solver: str) -> None:
+    weight = torch.randn(3, 4, generator=torch.Generator().manual_seed(7)).double()
+    model = affine(weight, torch.tensor([1.2, 0.0, -0.4]).double())
+    low = torch.tensor([-0.5, 0.0, 0.2, -2.0], dtype=torch.float64)
+    high = torch.tensor([0.5, 0.1, 1.0, 3.0], dtype=torch.float64)
+    share = torch.rand(16, 4, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
+    x = (low + share * (high - low)).requires_grad_(False)
+    labels = model(x).argmax(1)
+    found = minimal_perturbation(model, x, labels, solver, (low, high), **ACCURATE.get(solver, {}))
+    hit = found.status == Status.FOUND
+    assert bool(hit.any())
+    assert bool(((found.point[hit] >= low) & (found.point[hit] <= high)).all())
+    truth = boxed_affine_distance(model.weight.data, model.bias.data, x, labels, low, high)
+    assert bool((found.distance >= SOUND * truth).all())
+    if solver in BOXED:
+        assert bool((found.distance <= (1 + BOXED[solver]) * truth).all())
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_nothing_is_found_where_the_whole_box_has_one_label(solver: str) -> None:
     weight = 0.5 * torch.randn(3, 4, generator=torch.Generator().manual_seed(7))

@@ -199,6 +199,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "label sign": ({"labels": Y - 1}, "labels must be >= 0, got -1"),
     "box order": ({"box": (1.0, 0.0)}, "low < high"),
     "box": ({"box": (0.0, 0.1)}, "x must lie in the box"),
+    "box of entries": (
+        {"box": (torch.zeros(4), torch.full((4,), 0.1))},
+        "x must lie in the box between its ends",
+    ),
+    "box shape": ({"box": (torch.zeros(4), torch.ones(2))}, r"two arrays of shape \(4,\), got"),
+    "box sides": ({"box": (torch.zeros(4), torch.zeros(4))}, "low < high in every entry"),
     "refinements": ({"refinements": -1}, "refinements must be >= 0"),
     "batch size": ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
     "one output": ({"model": nn.Linear(4, 1)}, "at least 2 classes"),

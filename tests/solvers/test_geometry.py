@@ -11,6 +11,9 @@ from unitmargin.solvers.half_spaces import closest_in_half_spaces
 ROUNDING = 1e-9
 """A square root of a float64 difference of numbers of size 1."""
 
+UNIT = torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
+"""The box [0, 1]."""
+
 CORNER = 2.0**-52
 """Rounding of the sum ``start + t * direction`` that ends at a bound of size 1."""
 
@@ -24,7 +27,7 @@ def test_a_ray_in_the_box_has_the_asked_length_or_ends_in_a_corner(seed: int, si
     direction[2, 0] = 0.0
     direction = unit(direction)
     length = 1.5 * torch.rand(5, 1, dtype=torch.float64)
-    points = ray_point(start, direction, length, (0.0, 1.0))
+    points = ray_point(start, direction, length, UNIT)
     assert bool(((points >= 0.0) & (points <= 1.0)).all())
     lengths = (points - start).norm(dim=1, keepdim=True)
     stopped = (points <= CORNER) | (points >= 1.0 - CORNER) | (direction == 0.0)
@@ -36,7 +39,7 @@ def test_a_ray_in_the_box_has_the_asked_length_or_ends_in_a_corner(seed: int, si
 
 def test_a_ray_without_a_direction_stays() -> None:
     start, nothing = torch.rand(2, 3).double(), torch.zeros(2, 3).double()
-    points = ray_point(start, nothing, torch.ones(2, 1).double(), (0.0, 1.0))
+    points = ray_point(start, nothing, torch.ones(2, 1).double(), UNIT)
     assert torch.equal(points, start)
     assert torch.equal(unit(nothing), nothing)
     assert linear_distance(torch.ones(2).double(), nothing).tolist() == [[0.0], [0.0]]

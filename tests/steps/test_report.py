@@ -1,7 +1,9 @@
 """The report step: three files that agree with the run folder and stand alone."""
 
 import json
+import re
 import shutil
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,13 @@ import pytest
 import torch
 from tables import read_rows, write_rows
 
+from unitmargin import __version__
 from unitmargin.certificates.accuracy import EPSILONS
+from unitmargin.certificates.epsilons import choose_epsilons
 from unitmargin.foundation.files import file_sha256
+from unitmargin.reporting.origin import written_on
+from unitmargin.reporting.statistics import interval
+from unitmargin.reporting.wording import fixed
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.steps.certify import certify_run
@@ -150,6 +157,80 @@ def test_coverage_agrees_with_the_certificates(digits: RunFolder) -> None:
             assert f"{row['coverage']:.2%}" in text
 
 
+def test_thresholds_to_choose_are_counted_again(digits: RunFolder) -> None:
+    report, rows = contents(digits), read_rows(digits.certificates_file)
+    assert report["choices"]
+    page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
+    for choice in report["choices"]:
+        if choice["threshold"] is None:
+            continue
+        left = [row for row in rows if float(row["radius"]) > choice["threshold"]]
+        wrong = sum(row["label"] != row["predicted"] for row in left)
+        assert (choice["accepted"], choice["wrong"]) == (len(left), wrong)
+        assert 1.0 - wrong / len(left) >= choice["target"]
+        for text in (page, markdown):
+            assert f"{choice['threshold']:g}" in text
+            assert interval(choice["interval"]) in text
+
+
+def test_classes_agree_with_the_certificates(digits: RunFolder) -> None:
+    report, rows = contents(digits), read_rows(digits.certificates_file)
+    pairs = Counter((int(row["label"]), int(row["predicted"])) for row in rows)
+    assert report["confusion"] == [[pairs[i, j] for j in range(10)] for i in range(10)]
+    for number, row in enumerate(report["by_class"]):
+        right = [float(one["radius"]) for one in rows
+                 if one["label"] == one["predicted"] == str(number)]  # fmt: skip
+        assert row["right"] == len(right) == pairs[number, number]
+        assert row["certified"] * row["samples"] == pytest.approx(sum(r > 36 / 255 for r in right))
+    wrong = [float(row["radius"]) for row in rows if row["label"] != row["predicted"]]
+    mistakes = [row["radius"] for row in report["sure_mistakes"]]
+    assert mistakes == sorted((radius for radius in wrong if radius > 0), reverse=True)[:8]
+    for text in (Page(digits.report_html.read_text()).text, digits.report_md.read_text()):
+        assert "A wrong prediction with a large radius is wrong all over its ball" in text
+        assert "Confusion matrix" in text
+
+
+def test_the_report_says_where_it_comes_from(digits: RunFolder) -> None:
+    origin, data = contents(digits)["provenance"], digits.origin().identity.data
+    assert origin["model_sha256"] == file_sha256(digits.model_file)
+    assert origin["certificates_sha256"] == file_sha256(digits.certificates_file)
+    assert (origin["train_sha256"], origin["test_sha256"]) == (data.train_sha256, data.test_sha256)
+    assert (origin["version"], origin["date"]) == (__version__, written_on())
+    for text in (Page(digits.report_html.read_text()).text, digits.report_md.read_text()):
+        for value in origin.values():
+            assert value in text
+
+
+def test_radii_of_other_units_are_round_and_not_the_fields(
+    digits: RunFolder, moons: RunFolder
+) -> None:
+    found = choose_epsilons(moons.certificates().radius, pixels=False)
+    report = contents(moons)
+    assert list(report["certified_accuracy"]) == [str(epsilon) for epsilon in found.table]
+    assert report["headline_epsilon"] == found.headline
+    for text in (moons.report_html.read_text(), moons.report_md.read_text(), certify_run(moons)):
+        assert "/255" not in text
+    assert f"certified@{found.headline:g} " in certify_run(moons)
+    assert "certified@36/255 " in certify_run(digits)
+
+
+def test_tables_that_scroll_have_a_name_and_the_keyboard(digits: RunFolder) -> None:
+    html = digits.report_html.read_text()
+    scrolling = re.findall(r'<div class="card scroll[^"]*"([^>]*)>', html)
+    assert len(scrolling) == html.count("card scroll") > 5
+    for attributes in scrolling:
+        assert 'tabindex="0" role="region" aria-label="' in attributes
+    names = re.findall(r'role="region" aria-label="([^"]*)"', html)
+    assert len(set(names)) == len(names)
+
+
+def test_every_picture_has_a_title(digits: RunFolder, moons: RunFolder) -> None:
+    for folder in (digits, moons):
+        html = re.sub(r"\s+", " ", folder.report_html.read_text())
+        pictures = html.count('role="img"')
+        assert len(re.findall(r"<h3>[^<]+(?:<sup>[^<]*</sup>)?[^<]*</h3> ?<svg", html)) == pictures
+
+
 def test_the_report_says_of_which_model_it_is_and_not_where_its_data_lie(
     digits: RunFolder, tmp_path: Path
 ) -> None:
@@ -178,7 +259,7 @@ def test_attack_lands_outside_the_radius_and_close(digits: RunFolder) -> None:
 
 def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
     report, rows = contents(digits), read_rows(digits.solvers_file)
-    assert [row["box"] for row in report["solvers"]] == ["none", "[0; 1]"]
+    assert [row["box"] for row in report["solvers"]] == ["none", "[0, 1]"]
     page, markdown = Page(digits.report_html.read_text()).text, digits.report_md.read_text()
     for row in report["solvers"]:
         mine = [other for other in rows if other["box"] == row["box"]]
@@ -194,7 +275,8 @@ def test_distances_agree_with_the_solvers(digits: RunFolder) -> None:
             assert f"{row['mean']:.3f} ± {row['spread']:.3f}" in text
             assert f"{row['n']} of {row['right']}" in text
     for text in (page, markdown):
-        assert "The paper names this precision a recall" in text
+        assert "which is the precision of the verdict “not certified”" in text
+        assert "recall" not in text
     assert len(report["false_positives"]) == 2 * (len(EPSILONS) - 1)
 
 
@@ -247,7 +329,7 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
         assert "36/255" in text
         assert 'name = "tiny digits"' in text
         for row in report["gallery"]:
-            assert f"{row['radius']:.3f}" in text
+            assert fixed(row["radius"]) in text
     assert page.tags.count("img") == 3 * 8
     assert page.tags.count("svg") == 9
     assert "All 6 checks passed" in page.text

@@ -11,7 +11,8 @@ from certified import certified
 from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.recipe import Recipe, read_recipe
+from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps import reproduce as step
 from unitmargin.steps.reproduce import (
     Budget,
@@ -25,10 +26,15 @@ ROW = row_recipe("UGNN+OPLU+updU", "raw")
 TARGET = replace(TARGETS["accuracy"], recipes=(ROW,))
 
 
+asked: list[tuple[tuple[object, ...], dict[str, object]]] = []
+"""What the verbs below were given."""
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Verbs that leave the files of a step, and remember their calls."""
     done: list[str] = []
+    asked.clear()
 
     def train(recipe: Recipe, folder: RunFolder, *_: object) -> str:
         folder.start(recipe)
@@ -36,9 +42,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return "train: done"
 
     def leave(file: str, result: Any) -> Callable[..., Any]:
-        def verb(folder: RunFolder, *_: object) -> Any:
+        def verb(folder: RunFolder, *given: object, **options: object) -> Any:
             getattr(folder, file).touch()
             done.append(f"{file} {folder.path.name}")
+            asked.append((given, options))
             return result
 
         return verb
@@ -54,7 +61,7 @@ def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path
     budget = Budget(epochs=3, limit=7, seeds=2, samples=5)
     folders = train_rows([TARGET, TARGET], budget, tmp_path)
     assert [folder.name for folder in folders] == [f"ugnn-oplu-updu-raw-seed{n}" for n in (0, 1)]
-    assert evaluate_rows([TARGET], folders)
+    assert evaluate_rows([TARGET], folders, budget)
     assert calls == [
         "train ugnn-oplu-updu-raw-seed0",
         "train ugnn-oplu-updu-raw-seed1",
@@ -67,23 +74,23 @@ def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path
     assert (recipe.training.epochs, recipe.training.seed, recipe.data.limit) == (3, 1, 7)
     assert recipe.verify_samples == 5
     calls.clear()
-    evaluate_rows([TARGET], folders)
+    evaluate_rows([TARGET], folders, budget)
     assert calls == []
 
 
 def test_a_broken_promise_stops_no_other_row(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passing = step.verify_run
-    monkeypatch.setattr(step, "verify_run", lambda *given: (passing(*given)[0], False))
+    attacking = step.attack
+    monkeypatch.setattr(step, "attack", lambda *given: (attacking(*given)[0], False))
     folders = train_rows([TARGET], Budget(seeds=2), tmp_path)
-    assert not evaluate_rows([TARGET], folders)
+    assert not evaluate_rows([TARGET], folders, Budget())
     assert [call.split()[0] for call in calls[2:]] == ["certificates_file", "solvers_file"] * 2
 
 
 def test_what_no_target_attacks_is_certified_alone(calls: list[str], tmp_path: Path) -> None:
     target = replace(TARGET, searches=False)
-    evaluate_rows([target], train_rows([target], Budget(), tmp_path))
+    evaluate_rows([target], train_rows([target], Budget(), tmp_path), Budget())
     assert [call.split()[0] for call in calls] == ["train", "certificates_file"]
 
 
@@ -110,10 +117,56 @@ def test_a_budget_without_changes_is_the_recipe(tmp_path: Path) -> None:
     assert named.data.path == str(tmp_path / "images")
 
 
-@pytest.mark.parametrize(("limit", "samples"), [(None, 500), (512, 26), (1, 1), (50_000, 500)])
-def test_the_papers_share_of_limited_samples_is_attacked(limit: int | None, samples: int) -> None:
-    (recipe,) = Budget(limit=limit).recipes(ROW)
-    assert recipe.verify_samples == samples
+@pytest.mark.parametrize(
+    ("samples", "count", "whole"), [(None, 500, ("sphere_tracing",)), (7, 7, ())]
+)
+def test_sphere_tracing_searches_all_samples_unless_a_number_is_asked_for(
+    samples: int | None, count: int, whole: tuple[str, ...], calls: list[str], tmp_path: Path
+) -> None:
+    budget = Budget(samples=samples, data=tmp_path)
+    evaluate_rows([TARGET], train_rows([TARGET], budget, tmp_path), budget, ("ddn",))
+    assert calls[-1].startswith("solvers_file")
+    (solvers, given), options = asked[-1]
+    assert (solvers, given) == (("ddn",), count)
+    assert options == {"data": tmp_path, "normalised": True, "whole": whole}
+
+
+def trained(path: Path, recipe: Recipe) -> Path:
+    """A folder of which nothing is known but its recipe."""
+    RunFolder(path).start(recipe)
+    return path
+
+
+def test_runs_are_taken_over_whatever_their_length(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "write_outputs", lambda target, runs, out: f"{target}: {len(runs)}")
+    recipe = read_recipe(embedded_recipe(ROW)).changed(name="mine", training={"steps": 77})
+    runs = [trained(tmp_path / "a", recipe), trained(tmp_path / "b", recipe)]
+    (tmp_path / "a/certificates.csv").touch()
+    assert step.take_over("tightness", runs, Budget(), tmp_path / "out")
+    assert calls == ["solvers_file a", "certificates_file b", "solvers_file b"]
+    calls.clear()
+    assert step.take_over("accuracy", runs, Budget(), tmp_path / "out")
+    assert calls == []
+
+
+def test_of_several_targets_rows_of_the_paper_alone_are_attacked(
+    calls: list[str], tmp_path: Path
+) -> None:
+    row = read_recipe(embedded_recipe(ROW))
+    runs = [trained(tmp_path / "a", row), trained(tmp_path / "b", row.changed(name="mine"))]
+    evaluate_rows(list(TARGETS.values()), runs, Budget())
+    assert calls == ["certificates_file a", "solvers_file a", "certificates_file b"]
+
+
+def test_a_folder_that_is_no_run_is_named_before_anything_is_done(
+    calls: list[str], tmp_path: Path
+) -> None:
+    row = trained(tmp_path / "a", read_recipe(embedded_recipe(ROW)))
+    with pytest.raises(RunError, match="b is no run folder"):
+        step.take_over("accuracy", [row, tmp_path / "b"], Budget(), tmp_path)
+    assert calls == []
 
 
 def test_both_files_hold_the_tables(tmp_path: Path) -> None:
@@ -125,7 +178,7 @@ def test_both_files_hold_the_tables(tmp_path: Path) -> None:
         assert f"## {label}" in markdown
         assert rf"\label{{{label}}}" in latex
     assert markdown.count("not run") == latex.count("not run") == 14 + 36
-    assert "UGNN+MaxMin+updB | norm | no | 0.96 ± 0.044 | 7327" in markdown
+    assert "UGNN+MaxMin+updB | norm | no |  | 0.96 ± 0.044 | 7327" in markdown
 
 
 def test_figures_stand_beside_their_captions(tmp_path: Path) -> None:
@@ -140,7 +193,7 @@ def test_figures_stand_beside_their_captions(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="accuracy, .*, upd, all, got 'speed'"):
+    with pytest.raises(ValueError, match="accuracy, .*, toy-example, all, got 'speed'"):
         write_outputs("speed", [], tmp_path)
     assert list(known_targets("all")) == list(TARGETS)
     assert list(tmp_path.iterdir()) == []

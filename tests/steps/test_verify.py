@@ -19,7 +19,8 @@ from unitmargin.certificates.findings import (
     search_finding,
 )
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
-from unitmargin.certificates.tightness import describe, search_boundary
+from unitmargin.certificates.spaces import input_space
+from unitmargin.certificates.tightness import describe, search_boundary, tightness
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork, save
 from unitmargin.frozen.profiles import Profile
@@ -28,6 +29,7 @@ from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.promises import GNP, HEAD_PROMISES, ISOMETRY, LIPSCHITZ
 from unitmargin.models import build_model
 from unitmargin.models.freezing import freeze
+from unitmargin.reporting.summary import read_evidence
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.solvers import SOLVERS
@@ -144,7 +146,7 @@ def test_solvers_contradict_certificates_that_are_too_large(
     scale_constants(monkeypatch, factor)
     labels = truth.network(truth.inputs).argmax(1)
     index = 100 + torch.arange(len(labels))
-    search = search_boundary(truth.network, truth.inputs, labels, index, solver, None)
+    search = search_boundary(input_space(truth.network), truth.inputs, labels, index, solver, None)
     check = search_finding([search])
     assert check.passed is passed
     assert check.value == pytest.approx(factor, abs=1e-6)
@@ -157,7 +159,7 @@ def test_a_search_without_points_proves_nothing_and_is_not_run() -> None:
     network = FrozenNetwork([Dense(torch.zeros(2, 3), torch.tensor([2.0, 0.0]))], (3,))
     labels = torch.zeros(2, dtype=torch.int64)
     search = search_boundary(
-        network, torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
+        input_space(network), torch.rand(2, 3), labels, torch.arange(2), "sphere_tracing", None
     )
     check = search_finding([search])
     assert (check.passed, check.value) == (None, None)
@@ -254,6 +256,33 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         assert row["right"] == sum(
             stored[at]["label"] == stored[at]["predicted"] for at in search.index.tolist()
         )
+
+
+def test_both_spaces_are_searched_and_the_report_shows_input_units(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    recipe = Recipe(
+        name="moons",
+        data=DataOptions(name="moons", limit=60),
+        model=ModelOptions(name="dense_ugnn", normalization="channel", options={"hidden": [2, 2]}),
+        training=TrainingOptions(epochs=3),
+    )
+    train_run(recipe, run)
+    freeze_run(run)
+    certify_run(run)
+    words = ("sphere_tracing", "closed_form")
+    message, passed = verify_run(run, words, 12, normalised=True, whole=("sphere_tracing",))
+    assert passed
+    assert "verify: sphere_tracing without box, normalised: certificate" in message
+    searches = run.searches()
+    assert [(one.solver, one.space, len(one.index)) for one in searches] == [
+        ("sphere_tracing", "input", 60),
+        ("closed_form", "input", 12),
+        ("sphere_tracing", "normalised", 60),
+        ("closed_form", "normalised", 12),
+    ]
+    pixels, behind = (tightness(searches[number]).mean for number in (0, 2))
+    assert pixels < behind <= 1.0
+    assert [search.space for search in read_evidence(run).searches] == ["input", "input"]
 
 
 def test_options_tell_two_searches_of_one_solver_apart(folder: RunFolder) -> None:

@@ -1,5 +1,7 @@
 """Distances of the rows of a head and gradients between logits, measured."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -9,8 +11,11 @@ from unitmargin.layers.network import Network
 UNIT_GRADIENT_TOLERANCE = 1e-5
 """On pairwise gradient norms in float64 evaluation of float32 weights."""
 
-GRADIENT_BATCH = 128
-"""Samples a chunk of the gradient measurement: bounds its memory."""
+GRADIENT_NUMBERS = 2**25
+"""Entries of the gradients that are held at once: a quarter of a gigabyte."""
+
+MOST_CLASSES = 100
+"""Classes whose pairs are measured; of more so many are drawn, the same ones at every call."""
 
 
 def pair_distances(weight: Float[Tensor, "classes features"]) -> Float[Tensor, " pairs"]:
@@ -23,12 +28,21 @@ def pair_gradient_norms(
 ) -> Float[Tensor, "batch pairs"]:
     r"""Norms :math:`\|\nabla(f_h - f_k)\|` for all pairs h < k at each input.
 
+    Of more than ``MOST_CLASSES`` classes for all pairs of so many.
+
     Taken with respect to the normalised input, in which a UGNN promises 1 (the normalisation's
     own constant is accounted for in the certificate). Evaluated in the model's dtype.
-    Cost: one forward and C backward passes a sample.
+    Cost: one forward pass, and one backward pass for each of these classes.
     Source: the paper's appendix, section "The Unitary Gradient Property".
     """
-    return torch.cat([_pair_gradient_norms(network, chunk) for chunk in x.split(GRADIENT_BATCH)])
+    held = max(1, GRADIENT_NUMBERS // (MOST_CLASSES * math.prod(network.in_shape)))
+    return torch.cat([_pair_gradient_norms(network, chunk) for chunk in x.split(held)])
+
+
+def measured_classes(count: int) -> list[int]:
+    """The classes whose pairs are measured."""
+    drawn = torch.randperm(count, generator=torch.Generator().manual_seed(0))[:MOST_CLASSES]
+    return sorted(drawn.tolist())
 
 
 def _pair_gradient_norms(network: Network, x: Tensor) -> Tensor:
@@ -37,21 +51,22 @@ def _pair_gradient_norms(network: Network, x: Tensor) -> Tensor:
     with torch.inference_mode(False), torch.enable_grad():
         probe = normalised.detach().clone().requires_grad_(True)
         output = network.logits(probe)
+        classes = measured_classes(output.shape[1])
         rows = [
             torch.autograd.grad(output[:, index].sum(), probe, retain_graph=True)[0].flatten(1)
-            for index in range(output.shape[1])
+            for index in classes
         ]
     gradients = torch.stack(rows, dim=1).double()
     centred = gradients - gradients.mean(1, keepdim=True)
     gram = centred @ centred.mT
     squares = gram.diagonal(dim1=1, dim2=2)
     squared = squares[:, :, None] + squares[:, None, :] - 2.0 * gram
-    first, second = torch.triu_indices(output.shape[1], output.shape[1], offset=1)
+    first, second = torch.triu_indices(len(classes), len(classes), offset=1)
     return squared[:, first, second].clamp_min(0.0).sqrt()
 
 
 def unit_gradient_error(network: Network, x: Float[Tensor, "batch *shape"]) -> float:
-    """Largest deviation from 1 of any pairwise gradient norm at the given inputs.
+    """Largest deviation from 1 of a pairwise gradient norm at the given inputs.
 
     Source: the paper, section 3 (characterisation of signed distance classifiers).
     """

@@ -1,5 +1,7 @@
 """Certificates: label and radius, the closest adversarial point, tightness, attacks."""
 
 __all__ = [
-    "accuracy", "certify", "closest", "exhibits", "findings", "plane", "rows", "slack", "tightness",
+    "accuracy", "certify", "closest", "epsilons", "exhibits", "findings", "plane", "rows", "slack",
+    "spaces",
+    "tightness",
 ]  # fmt: skip

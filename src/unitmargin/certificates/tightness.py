@@ -16,17 +16,19 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from unitmargin.certificates.boundary import Mask
-from unitmargin.certificates.certify import certify
+from unitmargin.certificates.spaces import INPUT, Box, Space
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
 from unitmargin.solvers.choice import own_options
 
-Box = tuple[float, float]
 Values = Float64[Tensor, " batch"]
 Integers = Int64[Tensor, " batch"]
 
 CONFIRM_BATCH = 512
 """Points a float64 forward pass when labels are decided once more: bounds its memory."""
+
+SEARCHED = 1024
+"""Samples a call of a solver: bounds the memory of their points, two batches of a search."""
 
 NO_BOX = "none"
 
@@ -38,7 +40,7 @@ class Search:
     Attributes:
         solver: a name of ``SOLVERS``.
         settings: its options, such as ``steps=30``, separated by blanks.
-        box: bounds of every entry of a point, or None.
+        box: bounds of every entry of an input, or None.
         index: positions in the test data.
         label: true labels.
         radius: certified radius of the prediction (the paper's LB).
@@ -46,6 +48,7 @@ class Search:
             where the search failed.
         status: a :class:`Status` a sample.
         n_forward, n_backward: passes spent on the sample.
+        space: in which radius and distance are measured, see :class:`Space`.
     """
 
     solver: str
@@ -58,6 +61,7 @@ class Search:
     status: Integers
     n_forward: Integers
     n_backward: Integers
+    space: str = INPUT
 
     @property
     def right(self) -> Mask:
@@ -74,7 +78,7 @@ class Search:
         return self.found & (self.distance < self.radius)
 
     def __str__(self) -> str:
-        where = "without box" if self.box is None else f"in {box_name(self.box)}"
+        where = place_name(self.box, self.space)
         usual = describe_settings(self.solver).split() if self.solver in SOLVERS else []
         changed = [setting for setting in self.settings.split() if usual and setting not in usual]
         return " ".join([self.solver, where, *(["with"] if changed else []), *changed])
@@ -142,26 +146,52 @@ def describe(search: Search) -> dict[str, Any]:
         "solver": search.solver,
         "settings": search.settings,
         "box": box_name(search.box),
+        "space": search.space,
         "samples": len(search.index),
         **{name: value if math.isfinite(value) else None for name, value in figures.items()},
     }
 
 
 def closest_found(searches: Sequence[Search]) -> Search:
-    """For every sample the closest point that any of several searches found.
+    """For every sample that was searched the closest point that any of several searches found.
 
-    All searches must have the same samples and box. Calls are added.
+    All searches must have the same box and space. Calls are added.
     """
-    distances = torch.stack([search.distance for search in searches])
-    chosen, rows = distances.argmin(0), torch.arange(distances.shape[1])
+    index = torch.cat([search.index for search in searches]).unique()
+    spread = [_spread_over(search, index) for search in searches]
+    distances = torch.stack([search.distance for search in spread])
+    chosen, rows = distances.argmin(0), torch.arange(len(index))
+    status = torch.stack([search.status for search in spread])
     return replace(
         searches[0],
         solver=" or ".join(search.solver for search in searches),
         settings="; ".join(search.settings for search in searches),
+        index=index,
+        label=torch.stack([search.label for search in spread]).amax(0),
+        radius=torch.stack([search.radius for search in spread]).amax(0),
         distance=distances[chosen, rows],
-        status=torch.stack([search.status for search in searches])[chosen, rows],
-        n_forward=torch.stack([search.n_forward for search in searches]).sum(0),
-        n_backward=torch.stack([search.n_backward for search in searches]).sum(0),
+        status=status[chosen, rows],
+        n_forward=torch.stack([search.n_forward for search in spread]).sum(0),
+        n_backward=torch.stack([search.n_backward for search in spread]).sum(0),
+    )
+
+
+def _spread_over(search: Search, index: Integers) -> Search:
+    """The search with a row for each sample; one that it left out is a failure without calls."""
+    places = torch.searchsorted(index, search.index)
+
+    def filled(own: Tensor, value: float | int = 0) -> Tensor:
+        return torch.full((len(index),), value, dtype=own.dtype).index_copy(0, places, own)
+
+    return replace(
+        search,
+        index=index,
+        label=filled(search.label),
+        radius=filled(search.radius),
+        distance=filled(search.distance, torch.inf),
+        status=filled(search.status, int(Status.FAILED)),
+        n_forward=filled(search.n_forward),
+        n_backward=filled(search.n_backward),
     )
 
 
@@ -177,7 +207,7 @@ def join_searches(searches: Sequence[Search]) -> Search:
 
 
 def search_boundary(
-    frozen: FrozenNetwork,
+    space: Space,
     inputs: Tensor,
     labels: Integers,
     index: Integers,
@@ -187,40 +217,53 @@ def search_boundary(
 ) -> Search:
     """Search the closest adversarial point of every sample with one solver and its options.
 
+    Inputs and box are those of the network; radii and distances are measured in the space.
     Distances and labels of the points are computed once more, in float64 and from the stored
     points; a point that keeps the true label or leaves the box counts as a failed search.
 
     Cost: that of the solver, and one float64 forward pass for each point and each certificate.
     """
-    found = minimal_perturbation(frozen, inputs, labels, solver, box, **options)
-    distance, status = confirm(frozen, inputs, labels, box, found)
+    parts, bounds = [], space.bounds(box)
+    for start in range(0, max(len(inputs), 1), SEARCHED):
+        rows = slice(start, start + SEARCHED)
+        points, own = space.points(inputs[rows]), labels[rows]
+        found = minimal_perturbation(space.frozen, points, own, solver, bounds, **options)
+        distance, status = confirm(space.frozen, points, own, bounds, found)
+        calls = found.n_forward, found.n_backward
+        parts.append((space.radii(inputs[rows]), distance, status, *calls))
+    radius, distance, status, n_forward, n_backward = map(torch.cat, zip(*parts, strict=True))
     return Search(
         solver=solver,
         settings=describe_settings(solver, **options),
         box=box,
         index=index,
         label=labels,
-        radius=certify(frozen, inputs, domain="any").radius,
+        radius=radius,
         distance=distance,
         status=status,
-        n_forward=found.n_forward,
-        n_backward=found.n_backward,
+        n_forward=n_forward,
+        n_backward=n_backward,
+        space=space.name,
     )
 
 
 def confirm(
-    frozen: FrozenNetwork, inputs: Tensor, labels: Integers, box: Box | None, found: MapResult
+    frozen: FrozenNetwork,
+    points: Tensor,
+    labels: Integers,
+    box: tuple[Tensor, Tensor] | None,
+    found: MapResult,
 ) -> tuple[Values, Integers]:
     """Distance and status of a solver's points, decided by the points alone."""
     distance, status = found.distance.clone(), found.status.clone()
-    network, start = frozen.in_float64(), inputs.double()
-    low, high = (-math.inf, math.inf) if box is None else box
+    network, starts = frozen.in_float64(), points.double()
     for rows in (status == int(Status.FOUND)).nonzero().squeeze(1).split(CONFIRM_BATCH):
-        points = found.point[rows]
+        ends = found.point[rows]
         with torch.no_grad():
-            valid = network(points).argmax(1) != labels[rows]
-        valid = valid & ((points >= low) & (points <= high)).flatten(1).all(1)
-        length = (points - start[rows]).flatten(1).norm(dim=1)
+            valid = network(ends).argmax(1) != labels[rows]
+        if box is not None:
+            valid = valid & ((ends >= box[0]) & (ends <= box[1])).flatten(1).all(1)
+        length = (ends - starts[rows]).flatten(1).norm(dim=1)
         distance[rows] = torch.where(valid, length, torch.inf)
         status[rows] = torch.where(valid, int(Status.FOUND), int(Status.FAILED))
     return distance, status
@@ -243,6 +286,17 @@ def box_name(box: Box | None) -> str:
 
     Example:
         >>> box_name((0.0, 1.0)), box_name(None)
-        ('[0; 1]', 'none')
+        ('[0, 1]', 'none')
     """
-    return NO_BOX if box is None else f"[{box[0]:g}; {box[1]:g}]"
+    return NO_BOX if box is None else f"[{box[0]:g}, {box[1]:g}]"
+
+
+def place_name(box: Box | None, space: str = INPUT) -> str:
+    """A box and a space in words.
+
+    Example:
+        >>> place_name(None), place_name((0.0, 1.0), "normalised")
+        ('without box', 'in [0, 1], normalised')
+    """
+    where = "without box" if box is None else f"in {box_name(box)}"
+    return where if space == INPUT else f"{where}, {space}"

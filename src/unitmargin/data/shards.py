@@ -68,17 +68,12 @@ def split_shards(path: Path, shards: list[Shard]) -> tuple[list[Shard], list[Sha
 
     Raises:
         DataError: one of the two alone, files beside them whose names do not say of which split
-            they are, or files in several folders without one.
+            they are, or files in several folders that are not called after splits.
     """
+    _require_one_home(path, shards)
     names = {shard.split for shard in shards}
     held_out = next((name for name in HELD_OUT if name in names), "")
     if names == {""} or len(shards) == 1:
-        folders = sorted({str(Path(shard.name).parent) for shard in shards})
-        if len(folders) > 1:
-            raise DataError(
-                f"{path}: Parquet files must be of one data set, got some in {folders[0]} and in "
-                f"{folders[1]}; name one of the folders"
-            )
         return shards, []
     if "" in names:
         stray = next(shard.name for shard in shards if not shard.split)
@@ -112,6 +107,18 @@ def _split(name: Path) -> str:
         if len(words) == 1:
             return words.pop()
     return ""
+
+
+def _require_one_home(path: Path, shards: list[Shard]) -> None:
+    """Raise for files of several data sets, as one folder a configuration holds them."""
+    folders = {Path(shard.name).parent for shard in shards}
+    homes = sorted({f.parent.as_posix() if f.name in (TRAIN, *HELD_OUT) else f.as_posix()
+                    for f in folders})  # fmt: skip
+    if len(homes) > 1:
+        raise DataError(
+            f"{path}: Parquet files must be of one data set, got some in {homes[0]} and in "
+            f"{homes[1]}; name one of the folders"
+        )
 
 
 def _require_whole(path: Path, shards: list[Shard]) -> None:

@@ -110,8 +110,12 @@ def holds_splits(path: Path) -> bool:
         return False
     for member in members(path):
         *folders, file = member.name.split("/")
-        if not (member.is_folder or {*folders[:-1]} & {*HELD_OUT[1:]}):
-            return file.endswith(RELEASE) or bool({*SPLITS} & {*folders[:-1]})
+        if member.is_folder or {*folders[:-1]} & {*HELD_OUT[1:]}:
+            continue
+        if file.endswith(RELEASE) or {*SPLITS} & {*folders[:-1]}:
+            return True
+        if Path(file).suffix.lower() in IMAGE_SUFFIXES:
+            return False
     return False
 
 

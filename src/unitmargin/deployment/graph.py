@@ -1,21 +1,28 @@
-"""An ONNX graph under construction: nodes, stored numbers, and names for both."""
+"""A graph under construction: nodes, stored numbers, and names for both.
+
+Its operators are those of ONNX: ``network.py`` makes an ONNX model of it, and ``exploring`` a page.
+"""
 
 import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
 from torch import Tensor
 
-OPSET = 18
-"""Operators as onnxruntime 1.14 and later know them."""
+DOUBLE = 11
+"""The number of float64 in ONNX."""
 
-IR_VERSION = 8
-"""Of files with that operator set."""
+
+class Node(NamedTuple):
+    """An operator, the names it reads and the names it gives."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
 
 
 class Value(NamedTuple):
@@ -33,9 +40,9 @@ class Graph:
     """Nodes in the order of evaluation, and the numbers that they read."""
 
     def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.stored: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self.initializers: list[onnx.TensorProto] = []
+        self.nodes: list[Node] = []
+        self.stored: dict[str, NDArray[Any]] = {}
+        self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """A node with one output; the name of that output."""
@@ -44,23 +51,23 @@ class Graph:
     def add_several(self, operator: str, *inputs: str, count: int, **attributes: Any) -> list[str]:
         """A node with ``count`` outputs, by name."""
         names = [f"{operator.lower()}_{len(self.nodes)}_{index}" for index in range(count)]
-        self.nodes.append(helper.make_node(operator, list(inputs), names, **attributes))
+        self.nodes.append(Node(operator, inputs, tuple(names), attributes))
         return names
 
     def store(self, array: NDArray[Any]) -> str:
         """Numbers as they are, once each; their name."""
         solid = np.ascontiguousarray(array)
         key = (str(solid.dtype), solid.shape, hashlib.sha256(solid.tobytes()).digest())
-        if key not in self.stored:
-            self.stored[key] = f"stored_{len(self.stored)}"
-            self.initializers.append(numpy_helper.from_array(solid, self.stored[key]))
-        return self.stored[key]
+        if key not in self._names:
+            self._names[key] = f"stored_{len(self.stored)}"
+            self.stored[self._names[key]] = solid
+        return self._names[key]
 
     def numbers(self, tensor: Tensor) -> str:
         """A tensor of numbers in float64; weights of float32 are stored so, and widened."""
         array = tensor.detach().cpu()
         if array.dtype == torch.float32 and array.ndim:
-            return self.add("Cast", self.store(array.numpy()), to=onnx.TensorProto.DOUBLE)
+            return self.add("Cast", self.store(array.numpy()), to=DOUBLE)
         return self.store(array.double().numpy())
 
     def number(self, value: float) -> str:

@@ -1,17 +1,19 @@
-"""A frozen network as an ONNX model: its layers, its certificate, and what the file states."""
+"""A frozen network as an ONNX model: its program, and what the file states."""
 
 import json
-import math
 from collections.abc import Mapping
 
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from unitmargin.deployment.certificate import write_certificate
-from unitmargin.deployment.graph import IR_VERSION, OPSET, Graph, Value
-from unitmargin.deployment.layers import write_layer
+from unitmargin.deployment.program import INPUT, write_program
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.frozen.profiles import PROFILES
+
+OPSET = 18
+"""Operators as onnxruntime 1.14 and later know them."""
+
+IR_VERSION = 8
+"""Of files with that operator set."""
 
 OUTPUTS = {
     "label": TensorProto.INT64, "radius": TensorProto.DOUBLE, "margin": TensorProto.DOUBLE,
@@ -30,28 +32,23 @@ def onnx_model(
     Raises:
         ValueError: a layer of a kind that has no nodes, or of unknown rounding.
     """
-    graph = Graph()
-    given = _inputs(graph, frozen.in_shape)
-    bounds = frozen.proof(PROFILES["float64"]).bounds
-    x = normalised = given
-    for layer in frozen.features():
-        x = write_layer(graph, layer, x)
-        normalised = x if layer.normalises else normalised
-    logits = write_layer(graph, frozen.head, x)
-    certificate = write_certificate(graph, given, normalised, logits, bounds)
-    for name, inner in certificate.items():
-        graph.nodes.append(helper.make_node("Identity", [inner], [name]))
+    graph, claims = write_program(frozen)
+    nodes = [
+        helper.make_node(node.operator, node.inputs, node.outputs, **node.attributes)
+        for node in graph.nodes
+    ]
+    nodes += [helper.make_node("Identity", [inner], [name]) for name, inner in claims.items()]
     shapes: dict[str, list[str | int]] = {"logits": ["batch", frozen.n_classes]}
     model = helper.make_model(
         helper.make_graph(
-            graph.nodes,
+            nodes,
             "unitmargin",
-            [helper.make_tensor_value_info("x", INPUTS[inputs], ["batch", *frozen.in_shape])],
+            [helper.make_tensor_value_info(INPUT, INPUTS[inputs], ["batch", *frozen.in_shape])],
             [
                 helper.make_tensor_value_info(name, kind, shapes.get(name, ["batch"]))
                 for name, kind in OUTPUTS.items()
             ],
-            graph.initializers,
+            [numpy_helper.from_array(array, name) for name, array in graph.stored.items()],
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
@@ -63,11 +60,3 @@ def onnx_model(
     }
     helper.set_model_props(model, texts)
     return model
-
-
-def _inputs(graph: Graph, in_shape: tuple[int, ...]) -> Value:
-    """The inputs in float64, with the batch last."""
-    wide = graph.add("Cast", "x", to=TensorProto.DOUBLE)
-    entries = math.prod(in_shape)
-    rows = graph.reshape(wide, -1, entries)
-    return Value(graph.add("Transpose", rows, perm=[1, 0]), in_shape)

@@ -213,7 +213,7 @@ def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
     scaled, scale = _scaled(rows[None])
     if scale == 0.0:
         return torch.zeros(len(rows), len(rows), dtype=torch.float64)
-    row = scaled[0]
-    squared = torch.stack([(row - other).square().sum(1) for other in row])
-    bound = (squared * (1.0 + 2.0 * gamma(row.shape[1] + 4)) * UP + UNDERFLOW).sqrt()
+    (row,) = scaled
+    distance = torch.cdist(row, row, compute_mode="donot_use_mm_for_euclid_dist")
+    bound = distance * (1.0 + 2.0 * gamma(row.shape[1] + 4)) * UP + math.sqrt(UNDERFLOW)
     return (bound * UP * scale + DENORMAL).fill_diagonal_(0.0)

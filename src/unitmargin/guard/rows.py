@@ -1,6 +1,7 @@
 """Rows of a table as they are, made inputs by what a file states of its columns."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -73,8 +74,9 @@ class RowReader:
     def __init__(self, stated: Any, in_shape: tuple[int, ...]) -> None:
         try:
             self.columns = [_column(column) for column in stated["columns"]]
+            self.names = {column.name for column in self.columns}
             self.others = {str(stated["label"]), *map(str, stated.get("ignored", ()))}
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"encoding must state label and columns, got {type(error).__name__}: {error}; "
                 "export the network again"
@@ -112,9 +114,8 @@ class RowReader:
         return reason
 
     def _require_columns(self, row: Row) -> None:
-        names = {column.name for column in self.columns}
-        lost = [name for name in names if name not in row]
-        extra = [name for name in row if name not in names | self.others]
+        lost = [name for name in self.names if name not in row]
+        extra = [name for name in row if name not in self.names and name not in self.others]
         for word, found, step in (("none called", lost, "add it"), ("also", extra, "leave it out")):
             if found:
                 raise ValueError(
@@ -151,10 +152,11 @@ def _row(given: Mapping[Any, Any]) -> Row:
 
 def _distinct(names: Any) -> list[Any]:
     listed = list(names)
-    words = [str(name).strip() for name in listed]
-    if again := [word for place, word in enumerate(words) if word in words[:place]]:
+    words = Counter(str(name).strip() for name in listed)
+    if len(words) < len(listed):
+        again = words.most_common(1)[0][0]
         raise ValueError(
-            f"x must have columns of different names, got {_shown(again[0])} twice; rename one"
+            f"x must have columns of different names, got {_shown(again)} twice; rename one"
         )
     return listed
 

@@ -8,18 +8,28 @@ from unitmargin.foundation.choice import choose
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
-from unitmargin.layers.slices import ARRANGEMENTS, Arrangement, Folds, Groups, Windows
+from unitmargin.layers.slices import ARRANGEMENTS, EIGHTHS, Arrangement, Folds, Groups, Windows
 from unitmargin.orthogonal.mixing import OrthogonalMixing
 from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 SMALL = 4
 """Sides up to which a map is mixed as a whole: a group of 16 channels has 256 entries there."""
 
-WIDEST = 256
-"""Entries of a group's slices: matrices twice as wide cost twice as much, and gained nothing."""
+MOST_PIXELS = 64
+"""Pixels of a last map, of which a head of many classes sees few."""
 
-WINDOWS = 4
-"""Window layers on a large map."""
+LARGEST_FACTOR = 5
+"""Side of the windows that become a pixel at once."""
+
+LARGEST_GROUP = 1024
+"""Pixels of a map that a default plan mixes as a whole, with a matrix of that side a channel."""
+
+WIDEST, MOST_CHANNELS = 256, 320
+"""Entries of a group's slices, and channels to which maps are folded: matrices twice as wide cost
+twice as much, and gained nothing."""
+
+WINDOWS, SHIFTS = 4, 2
+"""Window layers on a large map, and layers of shifts on one that is pooled."""
 
 PAIRS = 4
 """Pairs of a layer of pixels and one of groups on a small map."""
@@ -126,10 +136,13 @@ def _sliced(arrangement: Arrangement, channels: int, absolute: float, reflected:
 
 
 def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
-    """Folds down to a small map with windows between them, then pairs of pixels and groups.
+    """Folds with windows between them while pixels keep to ``MOST_CHANNELS``, pools of norms with
+    shifts between them down to a small map, then pairs of pixels and groups.
 
-    Maps are folded while their pixels keep to ``WIDEST`` channels, or have more than ``WIDEST``
-    pixels: an entry then costs as much in a large image as in a small one, up to 128 x 128.
+    An entry costs as much in a large image as in a small one, and a head of many classes sees few.
+
+    Raises:
+        ValueError: a large map whose sides have no common divisor.
 
     Example:
         >>> default_plan((3, 32, 32))[:6]
@@ -138,24 +151,33 @@ def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
     channels, height, width = in_shape
     plan: list[str] = []
 
-    def fold(factor: int) -> None:
-        nonlocal channels, height, width
-        plan.append(f"fold {factor}")
-        channels, height, width = channels * factor**2, height // factor, width // factor
+    def divide(factor: int) -> None:
+        nonlocal height, width
+        height, width = height // factor, width // factor
 
-    if height % 8 == 0 and width % 8 == 0 and min(height, width) > 2 * SMALL:
-        fold(4)
-    while _is_folded(channels, height, width):
-        if plan:
-            plan += ["window 2"] * WINDOWS
-        fold(2)
+    if height % 8 == width % 8 == 0 and min(height, width) > 2 * SMALL:
+        plan, channels = ["fold 4"], channels * 16
+        divide(4)
+    while max(height, width) > SMALL and (factor := _factor(height, width)):
+        if channels * factor**2 > MOST_CHANNELS:
+            break
+        plan += [f"window {factor}"] * WINDOWS if plan else []
+        plan, channels = [*plan, f"fold {factor}"], channels * factor**2
+        divide(factor)
+    while height * width > MOST_PIXELS and (factor := _factor(height, width)):
+        plan += [*["shift"] * (SHIFTS if channels >= EIGHTHS else 0), f"pool {factor}"]
+        divide(factor)
+    if height * width > LARGEST_GROUP:
+        raise ValueError(
+            "in_shape must be of sides with small common divisors where no plan is given, got "
+            f"{in_shape[1]} x {in_shape[2]}; resize the images, to 64 x 64 for example"
+        )
     fitting = max(1, WIDEST // (height * width))
     group = max(size for size in range(1, fitting + 1) if channels % size == 0)
     return [*plan, *(["window 1", f"group {group}"] * PAIRS)]
 
 
-def _is_folded(channels: int, height: int, width: int) -> bool:
-    """Whether a plan folds such a map once more."""
-    even = height % 2 == width % 2 == 0
-    large, narrow = height * width > WIDEST, 4 * channels <= WIDEST
-    return even and max(height, width) > SMALL and (large or narrow)
+def _factor(height: int, width: int) -> int:
+    """The smallest number above 1 that divides both sides; 0 if it is above ``LARGEST_FACTOR``."""
+    common = math.gcd(height, width)
+    return next((n for n in range(2, LARGEST_FACTOR + 1) if common % n == 0), 0)

@@ -9,6 +9,7 @@ from unitmargin.paper.layout import Table, to_latex, to_markdown
 from unitmargin.paper.robust_accuracy import ROBUST_ACCURACY
 from unitmargin.paper.target import Output, Target
 from unitmargin.paper.tightness import TIGHTNESS
+from unitmargin.paper.toy_example import TOY_EXAMPLE
 from unitmargin.paper.unitary_gradient import UNITARY_GRADIENT
 from unitmargin.paper.upd import UPD
 
@@ -21,4 +22,5 @@ TARGETS: dict[str, Target] = {
     "robust-accuracy": ROBUST_ACCURACY,
     "unitary-gradient": UNITARY_GRADIENT,
     "upd": UPD,
+    "toy-example": TOY_EXAMPLE,
 }

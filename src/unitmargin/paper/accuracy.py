@@ -5,8 +5,21 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.spaces import INPUT, NORMALISED
 from unitmargin.certificates.tightness import closest_found, tightness
-from unitmargin.paper.conditions import NOT_RUN, NOTHING, budget, run_table, trained_with
+from unitmargin.paper.conditions import (
+    CHANGED,
+    NOT_RUN,
+    NOTHING,
+    budget,
+    changes,
+    hours,
+    over_seeds,
+    run_table,
+    same_trainings,
+    seeds,
+    trained_with,
+)
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
@@ -31,13 +44,14 @@ SPACES = (
 
 RATIO = (
     " LB/MAP: certified radius / closest adversarial point without box, of the runs that were "
-    "attacked."
+    "attacked, in pixels and, for norm rows, behind the normalisation, where the paper measures. "
 )
 
 NAMES = ("Model", "Side", "Input")
 FIGURES = ("Paper accuracy", "Our accuracy", "Certified 36/255")
 ORIGINAL = "Certified 36/255, original pixels"
-CONDITIONS = ("LB/MAP", "Seeds", "Budget", "Hardware")
+RATIOS = ("LB/MAP, pixels", "LB/MAP, normalised")
+CONDITIONS = (*RATIOS, "Seeds", "Budget", "Hours", "Changed", "Hardware")
 HEADERS = {
     "tab:accuracy": (*NAMES, *FIGURES, *CONDITIONS),
     "tab:accuracy-input-size": (*NAMES, *FIGURES, ORIGINAL, *CONDITIONS),
@@ -53,26 +67,26 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
     Raises:
         RunError: a run folder was not certified.
     """
-    groups: dict[PaperRow, dict[str, list[RunFolder]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[PaperRow, list[list[RunFolder]]] = defaultdict(list)
     printed = printed_rows(label)
     known = {_key(row) for row in printed}
     chosen = [run for run in runs if paper_row(run) in known]
-    for run in chosen:
-        groups[paper_row(run)][budget(run)].append(run)
+    for members in same_trainings(chosen):
+        groups[paper_row(members[0])].append(members)
     header = HEADERS[label]
     blocks: dict[str, list[Row]] = defaultdict(list)
     for row in printed:
         name = (row["model"], str(row["side"]), row["input"])
         paper = f"{row['mean']:.1f} ± {row['spread']:.2f}"
-        found = groups.get(_key(row), {})
+        found = groups.get(_key(row), [])
         blank = ("",) * (len(header) - 5)
         block = f"{row['input']} {row['model'].startswith('UGNN')}"
-        for words, members in found.items():
-            blocks[block].append((*name, paper, *cells(members, words, ORIGINAL in header)))
+        for members in found:
+            blocks[block].append((*name, paper, *cells(members, ORIGINAL in header)))
         if not found:
             blocks[block].append((*name, paper, NOT_RUN, *blank))
-    caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO
-    numeric = ("Side", *FIGURES, ORIGINAL, "LB/MAP")
+    caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO + CHANGED
+    numeric = ("Side", *FIGURES, ORIGINAL, *RATIOS, "Hours")
     table = Table(label, caption, header, list(blocks.values()), numeric)
     return [table, *run_table(chosen)]
 
@@ -83,24 +97,26 @@ def paper_row(run: RunFolder) -> PaperRow:
     return paper_name(recipe) or "", paper_input(recipe), paper_side(recipe)
 
 
-def cells(runs: Sequence[RunFolder], words: str, original: bool) -> Row:
+def cells(runs: Sequence[RunFolder], original: bool) -> Row:
     """Our figures of one row: runs that differ in their seed alone."""
     certificates, upsample = [run.certificates() for run in runs], runs[0].recipe().data.upsample
     shares = [percent([float(each.right.double().mean()) for each in certificates])]
     for scale in (1, upsample) if original else (1,):
         epsilon = HEADLINE_EPSILON * scale
         shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))
-    ratios = [ratio for run in runs if (ratio := mean_ratio(run)) is not None]
+    ratios = [
+        over_seeds([ratio for run in runs if (ratio := mean_ratio(run, space)) is not None])
+        for space in (INPUT, NORMALISED)
+    ]
     machines = dict.fromkeys(trained_with(run).get("hardware", NOTHING) for run in runs)
-    seeds = ", ".join(str(run.recipe().training.seed) for run in runs)
-    tight = f"{fmean(ratios):.3f}" if ratios else NOTHING
-    return (*shares, tight, seeds, words, "; ".join(machines))
+    made = (seeds(runs), budget(runs[0]), hours(runs), changes(runs[0]), "; ".join(machines))
+    return (*shares, *ratios, *made)
 
 
-def mean_ratio(run: RunFolder) -> float | None:
+def mean_ratio(run: RunFolder, space: str) -> float | None:
     """LB/MAP without box over all solvers of a run; None if no point was searched or found."""
     searches = run.searches() if run.solvers_file.is_file() else []
-    free = [search for search in searches if search.box is None]
+    free = [search for search in searches if search.box is None and search.space == space]
     figures = tightness(closest_found(free)) if free else None
     return figures.mean if figures and figures.n else None
 

@@ -1,13 +1,18 @@
 """How a run was made: its budget beside the paper's, its options, its machine."""
 
-import math
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
+
+CHANGED = (
+    "Changed: what differs from the recipe of the paper's row, besides budget and seed. Hours: of "
+    "training, with the evaluation after each epoch, on the hardware named."
+)
 
 NOT_RUN = "not run"
 NOTHING = "–"
@@ -22,11 +27,8 @@ def budget(run: RunFolder) -> str:
     A run of the paper's epochs on all images says only its epochs. The paper's are those of the
     row's recipe; a run that is no row has none beside it.
     """
-    recipe = run.recipe()
-    training, limit = recipe.training, recipe.data.limit
-    samples = min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES)
-    steps = math.ceil(samples / training.batch_size)
-    epochs = training.steps / steps if training.steps else training.epochs
+    recipe, epochs = run.recipe(), trained_epochs(run)
+    limit = recipe.data.limit
     words, paper = f"{epochs:.3g}", paper_epochs(recipe)
     if paper is not None and epochs != paper:
         words += f" of {paper}"
@@ -35,8 +37,22 @@ def budget(run: RunFolder) -> str:
     return words
 
 
+def trained_epochs(run: RunFolder) -> float:
+    """Epochs that the recipe of a run asks for, also where it counts steps."""
+    recipe = run.recipe()
+    training, limit = recipe.training, recipe.data.limit
+    steps = training.epoch_steps(min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES))
+    return training.steps / steps if training.steps else float(training.epochs)
+
+
 def paper_epochs(recipe: Recipe) -> int | None:
     """Epochs of the paper's row that a recipe belongs to; None if it belongs to none."""
+    row = paper_recipe(recipe)
+    return None if row is None else row.training.epochs
+
+
+def paper_recipe(recipe: Recipe) -> Recipe | None:
+    """The recipe of the paper's row that a recipe belongs to; None if it belongs to none."""
     name = paper_name(recipe)
     if name is None:
         return None
@@ -44,7 +60,77 @@ def paper_epochs(recipe: Recipe) -> int | None:
         row = embedded_recipe(row_recipe(name, paper_input(recipe), paper_side(recipe)))
     except FileNotFoundError:
         return None
-    return read_recipe(row).training.epochs
+    return read_recipe(row)
+
+
+def changes(run: RunFolder) -> str:
+    """What a run does otherwise than the paper's row, besides its budget and its seed."""
+    recipe = run.recipe()
+    row = paper_recipe(recipe)
+    if row is None:
+        return NOTHING
+    ours, paper = (
+        recipe.training.model_dump() | {"normalization": recipe.model.normalization}
+        | model_options(recipe)
+        for recipe in (recipe, row)
+    )  # fmt: skip
+    unused = {"epochs", "steps", "seed", "evaluate_every", *unused_options(recipe)}
+    changed = [name for name in ours if name not in unused and ours[name] != paper.get(name)]
+    return ", ".join(f"{name} {_shown(ours[name])}" for name in changed) or "nothing"
+
+
+def unused_options(recipe: Recipe) -> set[str]:
+    """Options that a training does not read, since another one is chosen."""
+    training, options = recipe.training, model_options(recipe)
+    margin = training.loss == "multi_margin"
+    unused = {"offset", "temperature"} if margin else {"margin"}
+    unused |= set() if "manifold" in options.values() else {"manifold_rate", "interval"}
+    unused |= set() if training.optimizer == "sgd" else {"momentum"}
+    return unused | (set() if training.crop else {"padding"})
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """The runs in groups that differ in their seed alone, and in names and places.
+
+    Trainings by minutes count their own steps, so lengths are compared to two digits.
+    """
+    groups: dict[tuple[str, str], list[RunFolder]] = {}
+    any_length = {"seed": 0, "evaluate_every": 1, "epochs": 1, "steps": 0}
+    for run in runs:
+        recipe = run.recipe().placeless().changed(training=any_length)
+        recipe = recipe.changed(name="any", verify_samples=1)
+        length = f"{trained_epochs(run):.2g}"
+        groups.setdefault((recipe.model_dump_json(), length), []).append(run)
+    return list(groups.values())
+
+
+def seeds(runs: Sequence[RunFolder]) -> str:
+    """The seeds of a group of runs."""
+    return ", ".join(str(run.recipe().training.seed) for run in runs)
+
+
+def hours(runs: Sequence[RunFolder]) -> str:
+    """Hours of training and evaluation by epoch, the mean over runs that have a history."""
+    logged = [run.history() for run in runs if run.history_file.is_file()]
+    if not logged:
+        return NOTHING
+    return f"{fmean(sum(row.seconds for row in rows) for rows in logged) / 3600:.2g}"
+
+
+def over_seeds(values: Sequence[float], digits: int = 3) -> str:
+    """Mean and standard deviation over seeds; of one value itself, of none a dash.
+
+    >>> over_seeds([0.96, 0.97]), over_seeds([0.5])
+    ('0.965 ± 0.0071', '0.500')
+    """
+    if not values:
+        return NOTHING
+    mean = f"{fmean(values):.{digits}f}"
+    return f"{mean} ± {stdev(values):.{digits + 1}f}" if len(values) > 1 else mean
 
 
 def run_table(runs: Sequence[RunFolder]) -> list[Table]:
@@ -52,9 +138,9 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
     if not runs:
         return []
     conditions = [run_conditions(run) for run in runs]
-    caption = "The runs of the tables above: how each was trained."
+    caption = "The runs of the tables above: how each was trained. " + CHANGED
     rows = [tuple(row.values()) for row in conditions]
-    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch",))]
+    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch", "Hours"))]
 
 
 def run_conditions(run: RunFolder) -> dict[str, str]:
@@ -79,6 +165,8 @@ def run_conditions(run: RunFolder) -> dict[str, str]:
         "Head": str(options.get("head", NOTHING)),
         "Loss": loss,
         "Batch": str(training.batch_size),
+        "Changed": changes(run),
+        "Hours": hours([run]),
         "Hardware": origin.get("hardware", NOTHING),
         "Torch": origin.get("torch", NOTHING),
         "Commit": origin.get("commit") or NOTHING,

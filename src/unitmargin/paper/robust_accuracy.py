@@ -9,14 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
-from unitmargin.paper.accuracy import ACCURACY, paper_row
+from unitmargin.paper.accuracy import ACCURACY, paper_row, percent
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.conditions import NOT_RUN, budget, run_table
+from unitmargin.paper.conditions import NOT_RUN, budget, run_table, same_trainings, seeds
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
 from unitmargin.paper.target import Output, Target
 from unitmargin.reporting.drawing import (
     CLASS_COLOURS,
+    INK,
     MUTED,
     TEXT_SIZE,
     label,
@@ -26,7 +27,8 @@ from unitmargin.reporting.drawing import (
 from unitmargin.runs.folder import RunFolder
 
 LARGE = ("UGNN+MaxMin+updB", "raw", 256)
-"""The network that the paper sets against its peers: the most accurate one."""
+"""The network that the paper sets against its peers, in its words the most accurate one; its table
+has updU at 78.5 % and updB at 78.4 %."""
 
 LARGEST_LEGEND = 6
 """Networks named inside a panel; more are named beside it, where no curve runs through them."""
@@ -34,10 +36,13 @@ LARGEST_LEGEND = 6
 EPSILON_END = 1.5
 EPSILON_POINTS = 301
 
-TABLE_HEADER = ("Model", "Side", "Input", "Space", *(f"{e:.3f}" for e in EPSILONS), "Budget", "Run")
+RADII = tuple(f"{epsilon:.3f}" for epsilon in EPSILONS)
+TABLE_HEADER = ("Model", "Side", "Input", "Space", *RADII, "Budget", "Runs")
 
-Curve = tuple[str, Float64[np.ndarray, " epsilons"]]
-"""Name of a network, and the certified accuracy at each radius of the axis."""
+SPREAD = " Mean ± standard deviation over seeds where there are several."
+
+Band = tuple[str, Float64[np.ndarray, "seeds epsilons"]]
+"""Name of a network, and its certified accuracy at each radius of the axis, once a seed."""
 
 
 def robust_accuracy(runs: Sequence[RunFolder]) -> Output:
@@ -52,8 +57,8 @@ def robust_accuracy(runs: Sequence[RunFolder]) -> Output:
     large = [run for run in raw if paper_row(run) == LARGE]
     small = [run for run in raw if paper_row(run)[2] == PAPER_SIDE]
     figures = {
-        "rob-accuracy": (against_peers([*large, *peers]), CAPTION_PEERS),
-        "robust-lineplot": (at_original_size(small), CAPTION_SMALL),
+        "rob-accuracy": (against_peers([*large, *peers]), CAPTION_PEERS + BANDS),
+        "robust-lineplot": (at_original_size(small), CAPTION_SMALL + BANDS),
     }
     return Output([accuracy_by_radius([*large, *small]), *run_table([*large, *small])], figures)
 
@@ -65,6 +70,8 @@ CAPTION_PEERS = (
     "32 x 32 pixels; repeating each of them 8 x 8 times multiplies distances by 8."
 )
 
+BANDS = " A line is the mean over seeds; where there are several, a band shows what they span."
+
 CAPTION_SMALL = (
     "Share of test images that are right with a certified radius above ε, for 32 x 32 raw inputs: "
     "UGNNs with the unbounded head, with the bounded one, and for all networks relative to their "
@@ -75,36 +82,46 @@ CAPTION_SMALL = (
 def against_peers(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy in both spaces, the large UGNN and the peers."""
     figure, (own, original) = panels(2)
-    draw(own, [(name(run), curve(run, 1.0)) for run in runs], "ε, in the network's input")
-    scaled = [(name(run), curve(run, float(run.recipe().data.upsample))) for run in runs]
-    draw(original, scaled, "ε, in the original pixels")
+    groups = same_trainings(runs)
+    bands = [band(group, 1.0) for group in groups]
+    names = [name for name, _ in bands]
+    draw(own, bands, names, "ε in the network's input", "Certified accuracy, own inputs")
+    scaled = [band(group, float(group[0].recipe().data.upsample)) for group in groups]
+    draw(original, scaled, names, "ε in original pixels", "Certified accuracy, original pixels")
     return figure
 
 
 def at_original_size(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy of both heads, and relative to the clean one for all networks."""
     figure, (unbounded, bounded, relative) = panels(3)
+    bands = [(paper_row(group[0])[0], band(group, 1.0)) for group in same_trainings(runs)]
+    names = [name for _, (name, _) in bands]
     for axes, head in ((unbounded, "updU"), (bounded, "updB")):
-        chosen = [run for run in runs if paper_row(run)[0].endswith(head)]
-        draw(axes, [(name(run), curve(run, 1.0)) for run in chosen], f"ε ({head})")
-    curves = [(name(run), curve(run, 1.0)) for run in runs]
-    drops = [(network, line / line[0]) for network, line in curves if line[0] > 0]
-    draw(relative, drops, "ε, relative to ε = 0")
+        chosen = [found for model, found in bands if model.endswith(head)]
+        draw(axes, chosen, names, "ε", f"Certified accuracy, UGNNs with {head}")
+    drops = [(name, lines / lines[:, :1]) for _, (name, lines) in bands if lines[:, 0].all()]
+    draw(relative, drops, names, "ε", "Certified / clean accuracy")
     return figure
 
 
-def draw(axes: Axes, curves: Sequence[Curve], epsilon: str) -> None:
-    """One line a network, or the words "not run"."""
-    for number, (network, line) in enumerate(curves):
+def draw(axes: Axes, bands: Sequence[Band], names: Sequence[str], epsilon: str, title: str) -> None:
+    """One line a network, with what its seeds span, or the words "not run"; a name has one colour
+    in all panels."""
+    for network, lines in bands:
+        number = names.index(network)
         colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
         style = "-" if number < len(CLASS_COLOURS) else "--"
-        axes.plot(epsilons(), line, style, color=colour, label=network, linewidth=1.6)
-    if curves:
-        crowded = len(curves) > LARGEST_LEGEND
+        axes.plot(epsilons(), lines.mean(0), style, color=colour, label=network, linewidth=1.6)
+        if len(lines) > 1:
+            ends = lines.min(0), lines.max(0)
+            axes.fill_between(epsilons(), *ends, color=colour, alpha=0.2, linewidth=0)
+    if bands:
+        crowded = len(bands) > LARGEST_LEGEND
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if crowded else {}
         legend(axes, TEXT_SIZE - 4, **place)
     else:
         axes.text(0.5, 0.5, NOT_RUN, ha="center", color=MUTED, transform=axes.transAxes)
+    axes.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
     axes.set_xlim(0.0, EPSILON_END)
     axes.set_ylim(0.0, 1.0)
     percent_axis(axes)
@@ -124,27 +141,33 @@ def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
     return np.asarray(shares.numpy(), dtype=np.float64)
 
 
-def name(run: RunFolder) -> str:
-    """The run in a legend: network, size if it is not the original one, seed."""
-    model, _, side = paper_row(run)
+def band(runs: Sequence[RunFolder], factor: float) -> Band:
+    """The curves of runs that differ in their seed alone, and their name in a legend: network,
+    size if it is not the original one, seeds."""
+    model, _, side = paper_row(runs[0])
     size = "" if side == PAPER_SIDE else f", {side} x {side}"
-    return f"{model}{size}, seed {run.recipe().training.seed}"
+    words = f"seed{'s' if len(runs) > 1 else ''} {seeds(runs)}"
+    return f"{model}{size}, {words}", np.stack([curve(run, factor) for run in runs])
 
 
 def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
     """The numbers of the curves at the usual radii, in both spaces where they differ."""
     rows = []
-    for run in runs:
-        model, given, side = paper_row(run)
-        certificates, upsample = run.certificates(), run.recipe().data.upsample
+    for group in same_trainings(runs):
+        model, given, side = paper_row(group[0])
+        certificates = [run.certificates() for run in group]
+        upsample = group[0].recipe().data.upsample
         spaces = [("own input", 1.0)]
         spaces += [("original pixels", float(upsample))] if upsample > 1 else []
         for space, factor in spaces:
-            shares = [certificates.certified_accuracy(factor * epsilon) for epsilon in EPSILONS]
-            cells = [f"{100.0 * share:.1f}" for share in shares]
-            rows.append((model, str(side), given, space, *cells, budget(run), run.path.name))
-    caption = "Certified accuracy by radius, in percent: the numbers of the two figures."
-    return Table("tab:robust-accuracy", caption, TABLE_HEADER, [rows], TABLE_HEADER[4:-2])
+            cells = [
+                percent([each.certified_accuracy(factor * epsilon) for each in certificates])
+                for epsilon in EPSILONS
+            ]
+            made = budget(group[0]), ", ".join(run.path.name for run in group)
+            rows.append((model, str(side), given, space, *cells, *made))
+    caption = "Certified accuracy by radius, in percent: the numbers of the two figures." + SPREAD
+    return Table("tab:robust-accuracy", caption, TABLE_HEADER, [rows], RADII)
 
 
 ROBUST_ACCURACY = Target(

@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
+import torch
+
+from unitmargin.certificates.epsilons import Epsilons, choose_epsilons, epsilon_name
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting import coverage, wording
 from unitmargin.reporting.front_matter import front_matter
 from unitmargin.reporting.pages import render
 from unitmargin.runs.certificates import Certificates
-from unitmargin.runs.certifier import table_units
+from unitmargin.runs.certifier import holds_pixels, table_units
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe
@@ -22,8 +24,6 @@ TAGS = ["certified-robustness", "adversarial-robustness", "lipschitz"]
 
 SHOWN_CLASSES = 30
 """Names of classes that a card lists; the model file has all."""
-
-UNIT = (0.0, 1.0)
 
 SEAL = "<!-- unitmargin export, SHA-256 of all above: {} -->\n"
 """The last line of a card, by which it is known as one that nobody edited."""
@@ -46,6 +46,13 @@ class Subject:
     data: DataIdentity | None = None
     certificates: Certificates | None = None
     findings: Findings | None = None
+
+    @property
+    def epsilons(self) -> Epsilons:
+        """The radii at which the network is told."""
+        found = self.certificates
+        radius = torch.zeros(0, dtype=torch.float64) if found is None else found.radius
+        return choose_epsilons(radius, holds_pixels(self.frozen))
 
 
 def read_subject(folder: RunFolder) -> Subject:
@@ -90,12 +97,14 @@ def write_card(
         "recipe": subject.recipe,
         "data": subject.data,
         "certificates": certificates,
-        "epsilons": [epsilon for epsilon in EPSILONS if epsilon > 0],
-        "coverage": [] if certificates is None else coverage.coverage_rows(certificates),
+        "epsilons": subject.epsilons.positive,
+        "coverage": (
+            [] if certificates is None else coverage.coverage_rows(certificates, subject.epsilons)
+        ),
         "findings": subject.findings,
         "dtype": str(frozen.dtype).removeprefix("torch."),
         "slack": None if slack is None else wording.bound(slack),
-        "reject_below": wording.epsilon_name(HEADLINE_EPSILON).replace("/", " / "),
+        "reject_below": epsilon_name(subject.epsilons.headline).replace("/", " / "),
         "files": files,
         "facts": {key: str(frozen.facts.get(key, "")) for key in ("torch", "hardware", "commit")},
         "version": version,
@@ -135,30 +144,29 @@ def _metadata(subject: Subject, name: str) -> dict[str, Any]:
         result = {
             "task": {"type": task},
             "dataset": {"type": data, "name": data, "split": "test"},
-            "metrics": _metrics(subject.certificates),
+            "metrics": _metrics(subject.certificates, subject.epsilons),
         }
         table["model-index"] = [{"name": name, "results": [result]}]
     return table
 
 
-def _metrics(certificates: Certificates) -> list[dict[str, Any]]:
+def _metrics(certificates: Certificates, epsilons: Epsilons) -> list[dict[str, Any]]:
     clean = float(certificates.right.double().mean())
     return [{"type": "accuracy", "value": clean, "name": "Accuracy"}] + [
         {
             "type": "certified-accuracy",
             "value": certificates.certified_accuracy(epsilon),
-            "name": f"Certified accuracy at l2 radius {wording.epsilon_name(epsilon)}",
+            "name": f"Certified accuracy at l2 radius {epsilon_name(epsilon)}",
             "args": {"epsilon": epsilon},
         }
-        for epsilon in EPSILONS
-        if epsilon > 0
+        for epsilon in epsilons.positive
     ]
 
 
 def _units(frozen: FrozenNetwork) -> str:
     if units := table_units(frozen):
         return units
-    if frozen.domain == UNIT and is_image(frozen.in_shape):
+    if holds_pixels(frozen):
         return "pixels in [0, 1]"
     if frozen.domain is None:
         return "the units of its inputs"

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.tightness import Box, Search, box_name, closest_found, describe
+from unitmargin.certificates.epsilons import Epsilons
+from unitmargin.certificates.spaces import Box
+from unitmargin.certificates.tightness import Search, box_name, closest_found, describe
 
 
 def closest_by_box(searches: Sequence[Search]) -> list[Search]:
@@ -15,15 +16,14 @@ def closest_by_box(searches: Sequence[Search]) -> list[Search]:
     return [closest_found(group) for group in groups.values()]
 
 
-def summarize_searches(searches: Sequence[Search]) -> dict[str, Any]:
+def summarize_searches(searches: Sequence[Search], epsilons: Epsilons) -> dict[str, Any]:
     """The numbers of the section; values that are not finite are None."""
     return {
         "solvers": [describe(search) for search in searches],
         "false_positives": [
             {"box": box_name(search.box)} | false_positives(search, epsilon)
             for search in closest_by_box(searches)
-            for epsilon in EPSILONS
-            if epsilon > 0
+            for epsilon in epsilons.positive
         ],
     }
 
@@ -34,8 +34,9 @@ def false_positives(search: Search, epsilon: float) -> dict[str, Any]:
     .. math:: TP = \{MAP \le \epsilon, LB \le \epsilon\}, \;
         FP = \{MAP > \epsilon, LB \le \epsilon\}, \; r = \#TP / \#(TP \cup FP)
 
-    "Positive" means that the certificate does not reach epsilon; r is the precision of that verdict
-    (the paper calls it a recall), None where there is no positive.
+    "Positive" means that the certificate does not reach epsilon; r is the precision of that
+    verdict, the share of positives that are true ones, None where there is no positive. The paper
+    calls it a recall, which would be a share of the samples with a point within epsilon.
 
     Source: the paper's appendix, section "Further MAP Estimations Analysis".
     """

@@ -41,8 +41,8 @@ TEXT_SIZE = 12
 
 
 def canvas(
-    width: float = 460.0,
-    height: float = 290.0,
+    width: float = 370.0,
+    height: float = 240.0,
     rows: int = 1,
     columns: int = 1,
     ratios: Sequence[float] | None = None,

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from unitmargin.certificates.accuracy import certified_accuracies
+from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.certificates.tightness import Search, box_name, tightness
 from unitmargin.reporting.distances import closest_by_box
 from unitmargin.reporting.drawing import (
@@ -30,7 +31,7 @@ from unitmargin.reporting.drawing import (
     to_svg,
     whole_ticks,
 )
-from unitmargin.reporting.wording import epsilon_name, spread
+from unitmargin.reporting.wording import spread
 from unitmargin.training.train import EpochRecord
 
 CURVE_POINTS = 400
@@ -74,40 +75,6 @@ def certified_curve(
     label(axes, "radius ε", "right and certified beyond ε")
     points = ", ".join(f"{table[epsilon]:.1%} at {epsilon:.3g}" for epsilon in marked)
     return to_svg(figure, "certified-curve", f"Certified accuracy against the radius: {points}.")
-
-
-def coverage_figure(curve: Mapping[str, Sequence[Any]], samples: int) -> str:
-    """Share of samples that are accepted and accuracy among them, against the threshold; below,
-    how many of the accepted are wrong.
-
-    Args:
-        curve: threshold, accepted and wrong, as coverage.py counts them.
-        samples: how many there are.
-    """
-    thresholds, accepted, wrong = (
-        np.array(curve[name]) for name in ("threshold", "accepted", "wrong")
-    )
-    some = accepted > 0
-    accuracy = 1.0 - wrong[some] / accepted[some]
-    figure, (shares, counts) = canvas(height=330.0, rows=2, ratios=(2.0, 1.0))
-    shares.fill_between(thresholds, accepted / samples, color=MUTED, alpha=0.1, lw=0)
-    shares.plot(thresholds, accepted / samples, color=MUTED, lw=2, label="accepted, of all")
-    shares.plot(thresholds[some], accuracy, color=RIGHT, lw=2, label="right, of the accepted")
-    shares.set_ylim(0.0, 1.03)
-    percent_axis(shares)
-    legend(shares, loc="lower left")
-    counts.fill_between(thresholds, wrong, color=WRONG, alpha=0.15, lw=0, step="post")
-    counts.plot(thresholds, wrong, color=WRONG, lw=2, drawstyle="steps-post")
-    counts.set_xlim(0.0, float(thresholds[-1]))
-    counts.set_ylim(0.0, 1.1 * max(1.0, float(wrong.max())))
-    whole_ticks(counts.yaxis, most=4)
-    label(shares, y="share")
-    label(counts, "threshold: accepted are radii above it", "wrong")
-    text = (
-        f"Coverage against the threshold: at 0, {int(accepted[0])} of {samples} samples are "
-        f"accepted and {int(wrong[0])} of them are wrong."
-    )
-    return to_svg(figure, "coverage", text)
 
 
 def loss_curve(history: Sequence[EpochRecord]) -> str:
@@ -199,7 +166,7 @@ def radius_scatter(searches: Sequence[Search]) -> str:
     axes.set_xlim(0.0, end)
     axes.set_ylim(0.0, end)
     label(axes, "certified radius", "closest adversarial point")
-    legend(axes, loc="upper left", handletextpad=0.1)
+    legend(axes, loc="upper left", handletextpad=0.1, markerscale=2.0)
     text = (
         "Certified radius against the distance of the closest adversarial point, which is never "
         f"below it on a sound certificate: {'; '.join(counts)}."
@@ -251,7 +218,8 @@ def false_positive_bars(rows: Sequence[Mapping[str, Any]]) -> str:
         shown = ["no sample" if share is None else f"{share:.1%}" for share in shares]
         pairs = zip(shown, epsilons, strict=True)
         described.append(f"{name} " + ", ".join(f"{a} at {epsilon_name(b)}" for a, b in pairs))
-    axes.set_xticks(places, [epsilon_name(epsilon) for epsilon in epsilons])
+    names = [epsilon_name(epsilon) for epsilon in epsilons]
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_ylim(0.0, 1.0)
     percent_axis(axes)
     label(axes, "radius ε", "r = TP / (TP + FP)")

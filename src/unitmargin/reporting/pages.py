@@ -5,12 +5,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from unitmargin.reporting import gallery, wording
+from unitmargin.certificates.epsilons import epsilon_name
+from unitmargin.reporting import gallery, statistics, wording
 from unitmargin.reporting.markdown import plain_text
 
 PHRASES = (
-    wording.calls, wording.count, wording.epochs, wording.epsilon_name, wording.fixed,
-    wording.percent, wording.seconds, wording.singular_value, wording.spread,
+    epsilon_name, wording.calls, wording.count, wording.epochs, wording.fixed, wording.percent,
+    wording.seconds, wording.singular_value, wording.spread,
+    statistics.interval, statistics.signed,
     gallery.amplification, gallery.difference_source, gallery.image_source,
 )  # fmt: skip
 """Numbers to words and tensors to pictures, as functions of the templates."""

@@ -12,7 +12,7 @@ from unitmargin.certificates.exhibits import Exhibit
 from unitmargin.certificates.plane import Plane
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, WRONG, canvas, label, legend, to_svg
 
-WIDTH = 760.0
+WIDTH = 480.0
 FLATTEST = 0.4
 """Least height of the figure, as a share of its width."""
 

@@ -3,14 +3,22 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unitmargin.certificates.accuracy import EPSILONS
-from unitmargin.certificates.exhibits import is_image
+from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.epsilons import Epsilons, choose_epsilons
+from unitmargin.certificates.spaces import INPUT
 from unitmargin.certificates.tightness import Search
 from unitmargin.frozen import FrozenNetwork
-from unitmargin.reporting.coverage import coverage_curve, coverage_rows
+from unitmargin.reporting.classes import (
+    class_rows,
+    confused_pairs,
+    confusion_matrix,
+    sure_mistakes,
+)
+from unitmargin.reporting.coverage import coverage_curve, coverage_rows, threshold_choices
 from unitmargin.reporting.distances import summarize_searches
+from unitmargin.reporting.origin import Provenance, read_provenance
 from unitmargin.runs.certificates import Certificates
-from unitmargin.runs.certifier import table_units
+from unitmargin.runs.certifier import holds_pixels, radius_space
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.measurements import PICTURES, Measurements
@@ -29,10 +37,16 @@ class Evidence:
     findings: Findings
     searches: list[Search]
     measurements: Measurements
+    provenance: Provenance
+
+    @property
+    def epsilons(self) -> Epsilons:
+        """The radii at which the run is told."""
+        return choose_epsilons(self.certificates.radius, holds_pixels(self.frozen))
 
 
 def read_evidence(folder: RunFolder) -> Evidence:
-    """Read a run folder after ``verify``.
+    """Read a run folder after ``verify``; a report is in input units, and so are its searches.
 
     Raises:
         RunError: a file is missing, damaged or does not fit the others; the message names the
@@ -44,20 +58,24 @@ def read_evidence(folder: RunFolder) -> Evidence:
         folder.frozen(),
         folder.certificates(),
         folder.findings(),
-        folder.searches(),
+        [search for search in folder.searches() if search.space == INPUT],
         folder.measurements(),
+        read_provenance(folder),
     )
 
 
 def summarize(evidence: Evidence) -> dict[str, Any]:
     """Every number that the report shows; values that are not finite are None."""
     findings, measurements = evidence.findings, evidence.measurements
+    certificates, epsilons = evidence.certificates, evidence.epsilons
     not_run = {row.name for row in findings.checks if row.not_run}
     return {
         **_identity(evidence),
-        **_accuracy(evidence.certificates),
-        "coverage": coverage_rows(evidence.certificates),
-        "coverage_curve": coverage_curve(evidence.certificates),
+        **_accuracy(certificates, epsilons),
+        "coverage": coverage_rows(certificates, epsilons),
+        "choices": threshold_choices(certificates),
+        "coverage_curve": coverage_curve(certificates, epsilons),
+        **_by_class(certificates, evidence.frozen.classes, epsilons),
         # Unit gradients were promised, and so measured.
         "signed_distance": "unit_gradient" not in not_run,
         "unit_gradient_error": findings.value("unit_gradient"),
@@ -66,9 +84,10 @@ def summarize(evidence: Evidence) -> dict[str, Any]:
         "attacked_samples": measurements.reach.samples,
         "flipped_share": measurements.reach.flipped_share,
         "median_distance_ratio": measurements.reach.median_ratio,
-        **summarize_searches(evidence.searches),
+        **summarize_searches(evidence.searches, epsilons),
         **_training(evidence),
         "verified_samples": findings.samples,
+        "verified_with": {"torch": findings.torch, "hardware": findings.hardware},
         "passed": findings.passed,
         "checks": [row.model_dump() for row in findings.checks],
         "layers": [
@@ -80,14 +99,13 @@ def summarize(evidence: Evidence) -> dict[str, Any]:
             for exhibit in measurements.exhibits
         ],
         "history": [asdict(record) for record in evidence.history],
+        "history_epsilon": HEADLINE_EPSILON,
+        "provenance": evidence.provenance._asdict(),
     }
 
 
 def _identity(evidence: Evidence) -> dict[str, Any]:
     frozen, recipe = evidence.frozen, evidence.recipe
-    low, high = evidence.measurements.input_range
-    pixels = is_image(frozen.in_shape) and low >= 0.0 and high <= 1.0
-    plain = "pixels in [0, 1]" if pixels else "the data's own units"
     return {
         "name": recipe.name,
         "model_sha256": evidence.findings.model_sha256,
@@ -97,23 +115,41 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
         "class_names": list(frozen.classes),
         "samples": len(evidence.certificates),
         "in_shape": list(frozen.in_shape),
-        "input_space": table_units(frozen) or plain,
+        "input_space": radius_space(frozen),
         "input_scale": frozen.input_scale,
         "dtype": recipe.dtype,
+        "profile": evidence.certificates.profile,
         "parameters": sum(tensor.numel() for tensor in frozen.state_dict().values()),
     }
 
 
-def _accuracy(certificates: Certificates) -> dict[str, Any]:
+def _accuracy(certificates: Certificates, epsilons: Epsilons) -> dict[str, Any]:
     radii = certificates.radius[certificates.right]
+    margins = [certificates.margin[mask] for mask in (certificates.right, ~certificates.right)]
+    right, wrong = (float(part.quantile(0.5)) if len(part) else None for part in margins)
     return {
         "clean_accuracy": float(certificates.right.double().mean()),
         "certified_accuracy": {
-            str(epsilon): certificates.certified_accuracy(epsilon) for epsilon in EPSILONS
+            str(epsilon): certificates.certified_accuracy(epsilon) for epsilon in epsilons.table
         },
+        "headline_epsilon": epsilons.headline,
+        "second_epsilon": epsilons.second,
         "right": len(radii),
+        "median_margin_right": right,
+        "median_margin_wrong": wrong,
         "mean_certified_radius": float(radii.mean()) if len(radii) else None,
         "median_certified_radius": float(radii.quantile(0.5)) if len(radii) else None,
+    }
+
+
+def _by_class(
+    certificates: Certificates, classes: tuple[str, ...], epsilons: Epsilons
+) -> dict[str, Any]:
+    return {
+        "by_class": class_rows(certificates, classes, epsilons),
+        "confusion": confusion_matrix(certificates, len(classes)),
+        "confused": confused_pairs(certificates, classes),
+        "sure_mistakes": sure_mistakes(certificates, classes),
     }
 
 

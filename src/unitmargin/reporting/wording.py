@@ -9,8 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-EPSILON_NAMES = {36 / 255: "36/255", 72 / 255: "72/255", 108 / 255: "108/255"}
-"""Radii that the field writes as fractions."""
+from unitmargin.certificates.epsilons import epsilon_name
 
 CLOSED_FORM, SOLVERS = "closed_form_outside_radius", "solvers_outside_radius"
 
@@ -206,16 +205,7 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).replace("-", "−").translate(str.maketrans(DIGITS, POWERS))
 
 
-def epsilon_name(epsilon: float) -> str:
-    """A radius as the field writes it.
-
-    >>> epsilon_name(36 / 255), epsilon_name(0.25)
-    ('36/255', '0.25')
-    """
-    return EPSILON_NAMES.get(epsilon, f"{epsilon:g}")
-
-
-def tiles(run: dict[str, Any], headline: float) -> list[tuple[str, str, str]]:
+def tiles(run: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The headline numbers: name, value and a note on each."""
     certified = run["certified_accuracy"]
     radius, mean = fixed(run["median_certified_radius"]), fixed(run["mean_certified_radius"])
@@ -226,12 +216,14 @@ def tiles(run: dict[str, Any], headline: float) -> list[tuple[str, str, str]]:
         gradient = ("Certificates", "lower bounds", "not a signed distance classifier")
     return [
         ("Clean accuracy", f"{run['clean_accuracy']:.1%}", "of all test samples"),
-        (
-            f"Certified at {epsilon_name(headline)}",
-            f"{certified[str(headline)]:.1%}",
-            f"right, and constant within ε = {headline:.4f}",
+        *(
+            (
+                f"Certified at {epsilon_name(epsilon)}",
+                f"{certified[str(epsilon)]:.1%}",
+                f"right, and constant within ε = {epsilon:.4g}",
+            )
+            for epsilon in dict.fromkeys((run["headline_epsilon"], run["second_epsilon"]))
         ),
-        ("Certified at 0.25", f"{certified['0.25']:.1%}", "right, and constant within ε = 0.25"),
         ("Median certified radius", radius, f"of the right predictions; mean {mean}"),
         gradient,
         ("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
+from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import ENCODING, ImageOptions, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256
@@ -136,9 +138,30 @@ def table_units(network: Model | FrozenNetwork) -> str | None:
     Raises:
         ValueError: a file that states no encoding of its inputs where it should.
     """
-    facts = network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
-    encoding = read_encoding(facts, network.in_shape)
+    encoding = read_encoding(stated_encoding(network), network.in_shape)
     return None if encoding is None else encoding.units
+
+
+def stated_encoding(network: Model | FrozenNetwork) -> Any:
+    """What a file says that became of the columns of a table, None of other data."""
+    return network.facts.get(ENCODING) if isinstance(network, FrozenNetwork) else network.encoding
+
+
+def radius_space(network: Model | FrozenNetwork) -> str:
+    """What radii of a network are measured in, in words."""
+    plain = "pixels in [0, 1]" if holds_pixels(network) else "the data's own units"
+    return table_units(network) or plain
+
+
+def holds_pixels(network: Model | FrozenNetwork) -> bool:
+    """Whether inputs are images whose entries lie in [0, 1]: then radii are told as the field does.
+
+    A network that states no domain does not say so.
+    """
+    if network.domain is None or not is_image(network.in_shape):
+        return False
+    low, high = network.domain
+    return low >= 0.0 and high <= 1.0
 
 
 def judged_batches(certifier: Model, batches: Iterator[InputBatch]) -> Iterator[InputBatch]:

@@ -61,6 +61,7 @@ class RunFolder:
         self.report_html = self.path / "report.html"
         self.report_md = self.path / "report.md"
         self.report_json = self.path / "report.json"
+        self.explore_html = self.path / "explore.html"
 
     def require(self, file: Path, command: str) -> Path:
         """The file, or an error that names the step that writes it."""

@@ -27,7 +27,7 @@ class Measurements(Options):
         reach: of the closed form.
         input_range: smallest and largest entry of the test inputs.
         layers: kind, smallest and largest singular value of each layer.
-        gradient_norms: of all pairs of classes, at test samples.
+        gradient_norms: of pairs of classes, at test samples.
         exhibits: test samples with their closest adversarial points.
         plane: for inputs that are points of the plane.
     """

@@ -9,8 +9,10 @@ import torch
 from pydantic import BeforeValidator, NonNegativeFloat, NonNegativeInt
 
 from unitmargin.certificates.findings import RADIUS_AGREEMENT
-from unitmargin.certificates.tightness import NO_BOX, Box, Search, box_name, describe
+from unitmargin.certificates.spaces import INPUT, NORMALISED, Box
+from unitmargin.certificates.tightness import NO_BOX, Search, Values, box_name, describe
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.options import among
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.runs.certificates import Certificates, Length
 from unitmargin.solvers import Status
@@ -19,9 +21,10 @@ STATUSES = {status.name.lower(): status for status in Status}
 
 
 def _read_box(word: str) -> Box | None:
+    """A box as :func:`box_name` writes it, or with a semicolon, as in earlier files."""
     if word == NO_BOX:
         return None
-    low, high = (float(part) for part in word.strip("[]").split(";"))
+    low, high = (float(part) for part in word.strip("[]").replace(";", ",").split(","))
     return low, high
 
 
@@ -38,7 +41,10 @@ KINDS: dict[str, Any] = {
     "settings": str,
 }
 
-SHARED = ("solver", "settings", "box")
+LATER: dict[str, Any] = {"space": Annotated[str, among("space", (INPUT, NORMALISED))]}
+"""Columns that files written earlier lack: their searches were in input units."""
+
+SHARED = ("solver", "settings", "box", "space")
 """Columns with one entry a search."""
 
 NUMBERS = tuple(name for name in KINDS if name not in SHARED)
@@ -47,7 +53,7 @@ NUMBERS = tuple(name for name in KINDS if name not in SHARED)
 
 def write_searches(file: Path, searches: Sequence[Search]) -> None:
     """Write solvers.csv."""
-    columns: dict[str, list[Any]] = {name: [] for name in KINDS}
+    columns: dict[str, list[Any]] = {name: [] for name in (*KINDS, *LATER)}
     for search in searches:
         shared = vars(search) | {"box": box_name(search.box)}
         for name, column in columns.items():
@@ -66,14 +72,15 @@ def read_searches(
         ValueError: a damaged file, numbers that are no distances, labels and radii that are not
             those of the certificates, or other searches and samples than checks.json describes.
     """
-    columns = read_table(file, KINDS)
+    columns = read_table(file, KINDS, LATER)
+    columns.setdefault("space", [INPUT] * len(columns["index"]))
     keys = list(zip(*(columns.pop(name) for name in SHARED), strict=True))
     numbers = {name: torch.from_numpy(np.array(column)) for name, column in columns.items()}
     searches = []
     for key in dict.fromkeys(keys):
         own = torch.tensor([other == key for other in keys])
         tensors: dict[str, Any] = {name: column[own] for name, column in numbers.items()}
-        searches.append(Search(*key, **tensors))
+        searches.append(Search(**dict(zip(SHARED, key, strict=True)), **tensors))
         _require_fit(searches[-1], certificates)
     if list(map(_identity, map(describe, searches))) != list(map(_identity, described)):
         raise ValueError(
@@ -84,7 +91,8 @@ def read_searches(
 
 
 def _identity(description: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(description.get(name) for name in (*SHARED, "samples"))
+    stated = {"space": INPUT} | description
+    return tuple(stated.get(name) for name in (*SHARED, "samples"))
 
 
 def _require_fit(search: Search, certificates: Certificates) -> None:
@@ -93,10 +101,17 @@ def _require_fit(search: Search, certificates: Certificates) -> None:
     fits = int(index.max()) < len(certificates) and len(index.unique()) == len(index)
     if fits:
         stored = certificates.at(index)
-        gap = float((search.radius - stored.radius).abs().max())
-        fits = torch.equal(search.label, stored.label) and gap <= RADIUS_AGREEMENT
+        fits = torch.equal(search.label, stored.label) and _same_radii(search, stored.radius)
     if not fits or bool(search.distance[search.found].isinf().any()):
         raise ValueError(
             "it must hold labels and radii of certificates.csv, each sample once, and finite "
             f"distances where points were found, got others for {search}"
         )
+
+
+def _same_radii(search: Search, radius: Values) -> bool:
+    """Whether radii are those of the certificates; behind a normalisation, multiples of them."""
+    total = float(radius.sum())
+    factor = float(search.radius.sum()) / total if search.space != INPUT and total else 1.0
+    gap = float((search.radius - factor * radius).abs().max())
+    return gap <= RADIUS_AGREEMENT * max(1.0, factor)

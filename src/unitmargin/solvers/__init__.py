@@ -17,7 +17,7 @@ from unitmargin.solvers.carlini_wagner import carlini_wagner
 from unitmargin.solvers.closed_form import closed_form
 from unitmargin.solvers.ddn import ddn
 from unitmargin.solvers.deepfool import deepfool
-from unitmargin.solvers.driver import Solver, search
+from unitmargin.solvers.driver import GivenBox, Solver, search
 from unitmargin.solvers.fmn import fmn
 from unitmargin.solvers.iterative_penalty import iterative_penalty
 from unitmargin.solvers.outer_boundary import closest_boundary, fast_outer_boundary
@@ -49,7 +49,7 @@ def minimal_perturbation(
     x: Numbers,
     labels: Numbers,
     solver: str = "sphere_tracing",
-    box: tuple[float, float] | None = None,
+    box: GivenBox | None = None,
     *,
     refinements: int = 20,
     batch_size: int = 512,
@@ -70,7 +70,8 @@ def minimal_perturbation(
             the model's device; an empty batch gives an empty result.
         labels: one class index a sample, ``(batch,)``.
         solver: a name of ``SOLVERS``.
-        box: lowest and highest value allowed for every entry of a point, or None.
+        box: lowest and highest value allowed for every entry of a point, two numbers or two arrays
+            of the shape of one input, or None.
         refinements: float64 evaluations, at most, that move the best point back to the boundary on
             its segment from x; 0 keeps the solver's own points.
         batch_size: samples searched at once; results depend on it by rounding only.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
@@ -30,13 +31,16 @@ from unitmargin.solvers.result import MapResult, Status
 Solver = Callable[..., None]
 """``solver(problem, **options)``: evaluates points of the problem until its budget is spent."""
 
+GivenBox = tuple[float, float] | tuple[Numbers, Numbers]
+"""Lowest and highest value: for all entries of a point, or for each."""
+
 
 def search(
     solver: Solver,
     model: nn.Module,
     x: Numbers,
     labels: Numbers,
-    box: Box | None,
+    box: GivenBox | None,
     refinements: int,
     batch_size: int,
     progress: bool,
@@ -44,7 +48,7 @@ def search(
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
     inputs, classes = as_tensor("x", x), as_labels("labels", labels)
-    box = require_arguments(model, inputs, classes, box, refinements, batch_size)
+    bounds = require_arguments(model, inputs, classes, box, refinements, batch_size)
     require_options(solver, options)
     with (
         torch.inference_mode(False),
@@ -59,7 +63,7 @@ def search(
             bar.set_description(f"{first} of {len(start)} samples")
             rows = slice(first, first + batch_size)
             points, given = start[rows].flatten(1), classes[rows]
-            parts.append(_solve(run, evaluator, points, given, box, refinements, bar.update))
+            parts.append(_solve(run, evaluator, points, given, bounds, refinements, bar.update))
     found = {name: torch.cat([vars(part)[name] for part in parts]) for name in vars(parts[0])}
     return MapResult(**found | {"point": found["point"].reshape(start.shape)})
 
@@ -117,9 +121,14 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
 
 
 def require_arguments(
-    model: nn.Module, x: Tensor, labels: Tensor, box: Box | None, refinements: int, batch_size: int
+    model: nn.Module,
+    x: Tensor,
+    labels: Tensor,
+    box: GivenBox | None,
+    refinements: int,
+    batch_size: int,
 ) -> Box | None:
-    """The box as two floats; raises unless all arguments of :func:`search` fit together."""
+    """The box of points in rows; raises unless all arguments of :func:`search` fit together."""
     require_kind("model", model, nn.Module, "wrap a function in a torch.nn.Module")
     if isinstance(model, FrozenNetwork):
         model.require_input(x)
@@ -155,12 +164,33 @@ def require_samples(x: Tensor, labels: Tensor) -> None:
         )
 
 
-def require_box(box: Box, x: Tensor) -> Box:
-    """The box as two floats, or an error that names the smallest and largest entry of x."""
-    low, high = require_interval("box", box, "pass (0, 1) for pixels, or leave it out")
-    if len(x) and (float(x.min()) < low or float(x.max()) > high):
+def require_box(box: GivenBox, x: Tensor) -> Box:
+    """The box as two tensors, or an error that names the smallest and largest entry of x."""
+    arrays = isinstance(box, tuple | list) and [isinstance(end, Tensor | np.ndarray) for end in box]
+    if arrays == [True, True]:
+        low, high = _bounds_of_entries(box, x)
+        within = "between its ends"
+    else:
+        ends = require_interval("box", box, "pass (0, 1) for pixels, or leave it out")
+        low, high = (torch.tensor(end, dtype=torch.float64, device=x.device) for end in ends)
+        within = f"[{ends[0]}, {ends[1]}]"
+    if len(x) and bool(((x < low) | (x > high)).any()):
         raise ValueError(
-            f"x must lie in the box [{low}, {high}], got entries from {float(x.min())} to "
+            f"x must lie in the box {within}, got entries from {float(x.min())} to "
             f"{float(x.max())}; pass box=None, or the box in the units of x"
         )
+    return (low.flatten(), high.flatten()) if low.ndim else (low, high)
+
+
+def _bounds_of_entries(box: GivenBox, x: Tensor) -> Box:
+    """Both ends in the shape of one input."""
+    shape, step = tuple(x.shape[1:]), "pass two arrays of the shape of one input"
+    ends = [as_tensor("box", end) for end in box]
+    shapes = [tuple(end.shape) for end in ends]
+    if shapes != [shape, shape]:
+        found = " and ".join(map(str, shapes))
+        raise ValueError(f"box must hold two arrays of shape {shape}, got {found}; {step}")
+    low, high = (end.to(x.device, torch.float64) for end in ends)
+    if not bool((low < high).all()):
+        raise ValueError(f"box must be (low, high) with low < high in every entry; {step}")
     return low, high

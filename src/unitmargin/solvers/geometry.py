@@ -6,8 +6,11 @@ import torch
 from jaxtyping import Bool, Float64, Int64, Shaped
 from torch import Tensor
 
-Box = tuple[float, float]
-"""Lowest and highest value that any entry of a point may take."""
+Bound = Float64[Tensor, "*features"]
+"""One number for all entries of a point, or one an entry."""
+
+Box = tuple[Bound, Bound]
+"""Lowest and highest value that the entries of a point may take."""
 
 Vectors = Float64[Tensor, "rows features"]
 """One point or vector a row."""

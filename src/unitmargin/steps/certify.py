@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.epsilons import choose_epsilons, epsilon_name
 from unitmargin.data import MADE, InputBatch, Samples, holds_images, holds_splits
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
@@ -21,6 +21,7 @@ from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, wri
 from unitmargin.runs.certifier import (
     CERTIFY_BATCH,
     FrozenCertifier,
+    holds_pixels,
     input_batches,
     is_run,
     judged_batches,
@@ -85,7 +86,7 @@ def certify_run(
     with _spool(inputs, place) as kept:
         certificates = _certify(certifier, samples, batch_size, kept)
         _write(certifier, certificates, kept, place)
-    words = f"{_shares(certificates)}{_in_units(certifier)}"
+    words = f"{_shares(certifier, certificates)}{_in_units(certifier)}"
     return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
 
 
@@ -138,7 +139,8 @@ def certify_new(
     with_radius = int((certificates.radius > 0).sum())
     words = f"{with_radius} with a radius, {labelled} labelled"
     if labelled:
-        words += f", {_shares(certificates.at(certificates.labelled.nonzero().flatten()))}"
+        known = certificates.at(certificates.labelled.nonzero().flatten())
+        words += f", {_shares(certifier, known)}"
     words += _in_units(certifier)
     return f"certify: {len(certificates)} new inputs, {words} -> {_table(out)}"
 
@@ -230,10 +232,11 @@ def _write(
     processes.wait()
 
 
-def _shares(certificates: Certificates) -> str:
+def _shares(certifier: Model, certificates: Certificates) -> str:
+    epsilon = choose_epsilons(certificates.radius, holds_pixels(certifier)).headline
     return (
         f"clean {certificates.certified_accuracy(0.0):.4f}, "
-        f"certified@36/255 {certificates.certified_accuracy(HEADLINE_EPSILON):.4f}"
+        f"certified@{epsilon_name(epsilon)} {certificates.certified_accuracy(epsilon):.4f}"
     )
 
 

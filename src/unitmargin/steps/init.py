@@ -42,6 +42,9 @@ many of them its largest weights move once, which are half of its time otherwise
 EVALUATIONS = 5
 """How often such a network is judged in a training: each time its weights are made anew."""
 
+ATTACKED = 64
+"""Test images that are attacked: each takes hundreds of evaluations of such a network."""
+
 SMALL_BATCH, BATCH, MANY = 32, 128, 4000
 """Samples a step, of fewer and of more than so many training samples."""
 
@@ -87,7 +90,7 @@ def init_recipe(path: Path, label: str | None = None) -> str:
     dataset, read = _load(kind, path, options, label if in_rows else None)
     name = path.resolve().name.split(".")[0].strip() or kind
     sections = {
-        "": [Line("name", name, f"of the run folder, runs/{name}")],
+        "": _run(name, dataset),
         "data": _data(path, kind, dataset, options, read),
         "model": _model(dataset),
         "training": _training(dataset),
@@ -97,6 +100,12 @@ def init_recipe(path: Path, label: str | None = None) -> str:
     recipe = parse_recipe(tomllib.loads(text), str(path))
     recipe_model(recipe, dataset.in_shape, dataset.n_classes)  # raises where it does not fit
     return text
+
+
+def _run(name: str, dataset: Dataset) -> list[Line]:
+    lines = [Line("name", name, f"of the run folder, runs/{name}")]
+    attacked = Line("verify_samples", ATTACKED, "test samples that are attacked")
+    return [*lines, *([attacked] if _is_mixing(dataset) else [])]
 
 
 def _load(

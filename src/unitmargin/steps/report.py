@@ -5,12 +5,15 @@ from typing import Any
 from markupsafe import Markup
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import write_json, write_text
-from unitmargin.reporting import coverage, figures, wording
+from unitmargin.reporting import classes, coverage, figures, wording
+from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
+from unitmargin.reporting.titles import titles
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import write_recipe
 
@@ -28,13 +31,18 @@ def report_run(folder: RunFolder) -> str:
     summary, measurements = summarize(evidence), evidence.measurements
     content = {
         "run": summary,
-        "tiles": wording.tiles(summary, HEADLINE_EPSILON),
+        "tiles": wording.tiles(summary),
+        "titles": titles(summary),
         "promises": wording.promises(summary),
         "checks": wording.check_rows(summary),
         "tightness": wording.tightness(summary),
-        "headline": wording.epsilon_name(HEADLINE_EPSILON),
+        "headline": epsilon_name(summary["headline_epsilon"]),
+        "trained_at": _trained_at(evidence),
         "coverage_about": coverage.ABOUT,
+        "coverage_choice": coverage.CHOICE,
         "coverage_advice": coverage.ADVICE,
+        "class_rows": classes.shown_classes(summary["by_class"]),
+        "mistakes_meaning": classes.MEANING,
         "recipe": write_recipe(evidence.recipe.placeless()),
         "gradient_norms": measurements.gradient_norms,
         "exhibits": measurements.exhibits if is_image(evidence.frozen.in_shape) else [],
@@ -45,10 +53,11 @@ def report_run(folder: RunFolder) -> str:
         write_json(folder.report_json, summary)
         write_text(folder.report_md, markdown)
         write_text(folder.report_html, html)
-    certified = summary["certified_accuracy"][str(HEADLINE_EPSILON)]
+    epsilon = summary["headline_epsilon"]
+    share = summary["certified_accuracy"][str(epsilon)]
     return (
-        f"report: clean {summary['clean_accuracy']:.4f}, certified@36/255 {certified:.4f} "
-        f"-> {folder.report_html}"
+        f"report: clean {summary['clean_accuracy']:.4f}, certified@{epsilon_name(epsilon)} "
+        f"{share:.4f} -> {folder.report_html}"
     )
 
 
@@ -56,14 +65,15 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
     certificates, measurements = evidence.certificates, evidence.measurements
     radius, right = certificates.radius, certificates.right
     table = {float(key): share for key, share in summary["certified_accuracy"].items()}
-    headline = wording.epsilon_name(HEADLINE_EPSILON)
     drawn = {
         "certified": figures.certified_curve(radius, right, table),
-        "coverage": figures.coverage_figure(summary["coverage_curve"], summary["samples"]),
+        "coverage": coverage_figure(
+            summary["coverage_curve"], summary["samples"], summary["choices"]
+        ),
         "margins": figures.margin_histogram(certificates.margin, right),
         "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
         "loss": figures.loss_curve(evidence.history),
-        "accuracy": figures.accuracy_curve(evidence.history, headline),
+        "accuracy": figures.accuracy_curve(evidence.history, _trained_at(evidence)),
         "scatter": figures.radius_scatter(evidence.searches),
         "ratios": figures.ratio_histogram(evidence.searches),
         "false_positives": figures.false_positive_bars(summary["false_positives"]),
@@ -73,3 +83,9 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
         exhibits = measurements.exhibits
         drawn["plane"] = decision_regions(measurements.plane, evidence.frozen.classes, exhibits)
     return {name: Markup(figure) for name, figure in drawn.items()}
+
+
+def _trained_at(evidence: Evidence) -> str:
+    """The radius at which a training measures itself, the same in all units, as a text."""
+    pixels = HEADLINE_EPSILON in evidence.epsilons.table
+    return epsilon_name(HEADLINE_EPSILON) if pixels else f"{HEADLINE_EPSILON:.3g}"

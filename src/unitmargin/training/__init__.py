@@ -2,5 +2,5 @@
 
 __all__ = [
     "checkpoint", "identity", "joint_optimizer", "logs", "memory", "optimizers", "options",
-    "precision", "processes", "schedules", "train", "trainer",
+    "precision", "processes", "sample_trainer", "schedules", "train", "trainer",
 ]  # fmt: skip

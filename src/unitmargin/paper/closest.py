@@ -1,0 +1,85 @@
+"""Closest points of the paper's networks: what its figures of distances are drawn from."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from unitmargin.certificates.spaces import INPUT, NORMALISED
+from unitmargin.certificates.tightness import Search, closest_found
+from unitmargin.paper.conditions import budget, same_trainings
+from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side
+from unitmargin.paper.printed import printed_rows
+from unitmargin.runs.folder import RunFolder
+
+CASES = (("norm", False), ("norm", True), ("raw", False), ("raw", True))
+"""Input and box of the paper's panels, in their order."""
+
+SPACES = {INPUT: "pixels", NORMALISED: "normalised"}
+"""Names of the spaces in the tables."""
+
+CLOSEST = (
+    "MAP is the closest point that any solver of the run found. Norm rows are measured behind the "
+    "normalisation where that was searched, as in the paper, else in pixels. Seeds of one row are "
+    "taken together."
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The closest points of one network.
+
+    Attributes:
+        name: of the network, with its budget where another run has the same name.
+        model: as the paper names it.
+        search: for each sample of all seeds the closest point of all solvers.
+    """
+
+    name: str
+    model: str
+    search: Search
+
+
+def closest_points(runs: Sequence[RunFolder], given: str, boxed: bool) -> list[Found]:
+    """The closest points of all runs that are rows of the paper with that input and box.
+
+    Networks without a found point are left out.
+    """
+    rows = [
+        run
+        for run in runs
+        if paper_name(run.recipe())
+        and (paper_input(run.recipe()), paper_side(run.recipe())) == (given, PAPER_SIDE)
+    ]
+    order = [row["model"] for row in printed_rows("tab:accuracy")]
+    rows.sort(key=lambda run: order.index(paper_name(run.recipe())))
+    groups = same_trainings(rows)
+    models = [paper_name(group[0].recipe()) or "" for group in groups]
+    count = Counter(models)
+    found = []
+    for model, group in zip(models, groups, strict=True):
+        name = model if count[model] == 1 else f"{model}, {budget(group[0])} epochs"
+        parts = [part for run in group if (part := _closest(run, boxed)) is not None]
+        if parts and any(bool(part.found.any()) for part in parts):
+            found.append(Found(name, model, _together(parts)))
+    return found
+
+
+def _closest(run: RunFolder, boxed: bool) -> Search | None:
+    """The closest points of one run in the paper's space; None if it was not searched there."""
+    searches = [search for search in run.searches() if (search.box is not None) == boxed]
+    behind = [search for search in searches if search.space == NORMALISED]
+    chosen = behind or [search for search in searches if search.space == INPUT]
+    return closest_found(chosen) if chosen else None
+
+
+def _together(parts: Sequence[Search]) -> Search:
+    columns = ("index", "label", "radius", "distance", "status", "n_forward", "n_backward")
+    joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in columns}
+    return replace(parts[0], **joined)  # type: ignore[arg-type]
+
+
+def case_name(given: str, boxed: bool) -> str:
+    """A case as a title says it."""
+    return f"{given} inputs, {'in the box' if boxed else 'without box'}"

@@ -1,0 +1,56 @@
+"""Figures of LB/MAP: what is drawn, and what is said where nothing was run."""
+
+from pathlib import Path
+
+import pytest
+from certified import certified, write_made_searches
+from matplotlib.figure import Figure
+from searches import made_search
+
+from unitmargin.paper.conditions import NOT_RUN
+from unitmargin.paper.distances import distribution_figure, scatter_figure
+from unitmargin.paper.false_positives import false_positive_figure
+from unitmargin.runs.folder import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = certified(tmp_path, "paper/ugnn-abs-updb-raw", [1.0, 0.4])
+    search = made_search([1.0, 0.4], [2.0, 0.5])
+    search.label[:] = 1
+    write_made_searches(folder, [search])
+    return folder
+
+
+def texts(figure: Figure) -> list[list[str]]:
+    return [[text.get_text() for text in axes.texts] for axes in figure.axes]
+
+
+def test_dots_are_ratios_against_distances(run: RunFolder) -> None:
+    figure, _ = scatter_figure([run])
+    norm, raw = figure.axes
+    assert texts(figure) == [[NOT_RUN], []]
+    assert raw.collections[0].get_offsets().tolist() == [[2.0, 0.5], [0.5, 0.8]]
+    assert raw.get_title(loc="left") == "LB / MAP against MAP: raw inputs, without box"
+    assert norm.collections == [] or len(norm.collections) == 0
+
+
+def test_another_ugnn_takes_the_place_of_the_papers(run: RunFolder) -> None:
+    figure, _ = distribution_figure([run])
+    legend = figure.axes[2].get_legend()
+    assert legend is not None
+    (words,) = [text.get_text() for text in legend.get_texts()]
+    assert words == "UGNN+Abs+updB\nmean 0.650, 2 samples"
+    assert texts(figure) == [[NOT_RUN], [NOT_RUN], [], [NOT_RUN]]
+
+
+def test_bars_are_precisions(run: RunFolder) -> None:
+    figure, _ = false_positive_figure([run])
+    heights = [bar.get_height() for bar in figure.axes[2].patches]
+    assert heights == [0.0, 0.0, 0.0, 1.0, 0.5]
+    assert texts(figure) == [[NOT_RUN], [NOT_RUN], ["–", "–"], [NOT_RUN]]
+
+
+def test_without_runs_all_panels_say_so() -> None:
+    for figure, _ in (scatter_figure([]), distribution_figure([]), false_positive_figure([])):
+        assert {text for panel in texts(figure) for text in panel} == {NOT_RUN}
