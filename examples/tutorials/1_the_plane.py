@@ -1,0 +1,8 @@
+"""
+The signed distance
+===================
+
+Text.
+"""
+
+print("hello")
