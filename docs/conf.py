@@ -4,14 +4,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).with_name("_extensions"))]
+from unitmargin import __version__
 
-import unitmargin
+sys.path[:0] = [str(Path(__file__).with_name("_extensions"))]
 
 project = "unitmargin"
 author = "The unitmargin authors"
 copyright = author
-version = release = unitmargin.__version__
+version = release = __version__
 
 extensions = [
     "docstrings",

@@ -33,7 +33,7 @@ def link_files(app: Sphinx, tree: nodes.document) -> None:
 
 
 def outside(app: Sphinx, page: str, target: str) -> str | None:
-    """The name in the repository of a file that a link of a page leads to, if it is not in docs/."""
+    """The name of the file of the repository, outside of docs/, that a link of a page leads to."""
     root = Path(app.srcdir).parent
     folder = (Path(app.srcdir) / page).parent
     for file in (folder / target, folder / f"{target}.md"):

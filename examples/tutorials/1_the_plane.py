@@ -1,8 +1,0 @@
-"""
-The signed distance
-===================
-
-Text.
-"""
-
-print("hello")
