@@ -14,6 +14,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
+    "accessible",
     "docstrings",
     "equations",
     "files",

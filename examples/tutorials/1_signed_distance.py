@@ -51,7 +51,7 @@ um.train(
     model,
     moons.train,
     moons.test,
-    epochs=40,
+    epochs=25,
     batch_size=64,
     learning_rate=0.02,
     offset=0.1,
@@ -86,14 +86,14 @@ def draw(axes, logits, title):
     axes.contourf(axis, axis, signed, levels=levels, cmap="RdBu_r")
     axes.contour(axis, axis, signed, levels=[0.0], colors="black", linewidths=2)
     axes.scatter(
-        *x[:200].T, c=labels[:200], cmap="coolwarm_r", s=8, edgecolors="white", linewidths=0.3
+        *x[:200].T, c=labels[:200], cmap="coolwarm_r", s=14, edgecolors="white", linewidths=0.6
     )
     axes.set(title=title, aspect="equal", xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), xticks=[], yticks=[])
 
 
 figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
 draw(axes, frozen(grid), "Colour is a length: the circles touch the boundary at most")
-for k in (1, 7, 12):
+for k in (3, 17, 30):
     axes.add_patch(
         plt.Circle(x[k], float(certificate.radius[k]), fill=False, linestyle="--", linewidth=1.5)
     )

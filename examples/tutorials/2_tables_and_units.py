@@ -61,7 +61,7 @@ def trained(scale, **units):
         model,
         data.train,
         data.test,
-        epochs=100,
+        epochs=60,
         batch_size=32,
         offset=1.0,
         temperature=0.5,
@@ -139,7 +139,8 @@ print(f"'distance' over raw columns {raw.norm():.3f}")
 repeatability = {
     "alcohol": 0.1, "malic_acid": 0.1, "ash": 0.05, "alcalinity_of_ash": 0.8, "magnesium": 4.0,
     "total_phenols": 0.15, "flavanoids": 0.15, "nonflavanoid_phenols": 0.03,
-    "proanthocyanins": 0.12, "color_intensity": 0.3, "hue": 0.04, "od280/od315_of_diluted_wines": 0.12, "proline": 35.0,
+    "proanthocyanins": 0.12, "color_intensity": 0.3, "hue": 0.04,
+    "od280/od315_of_diluted_wines": 0.12, "proline": 35.0,
 }  # fmt: skip
 measured, lab = trained("units", units=repeatability)
 inputs, kinds = lab.test.batch(slice(None))

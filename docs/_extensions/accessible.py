@@ -1,0 +1,55 @@
+"""HTML that a screen reader and a keyboard can use, where Sphinx's own cannot be."""
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+LINES = {
+    "<dl>": '<span class="signature-lines">',
+    "</dl>": "</span>",
+    "<dd>": '<span class="signature-line">',
+    "</dd>": "</span>",
+}
+"""Tags of a signature of several lines, which Sphinx writes as a list of definitions of nothing."""
+
+
+class AccessibleTranslator(HTML5Translator):
+    """As Sphinx's, but that blocks and tables are scrolled by keys, and headings have a level."""
+
+    def visit_title(self, node: nodes.title) -> None:
+        begins = len(self.body)
+        super().visit_title(node)
+        self.replace(begins, {'role="heading"': 'role="heading" aria-level="2"'})
+
+    def visit_container(self, node: nodes.container) -> None:
+        begins = len(self.body)
+        super().visit_container(node)
+        if "table-wrapper" in node["classes"]:
+            self.replace(begins, {"<div ": '<div tabindex="0" '})
+
+    def visit_literal_block(self, node: nodes.literal_block) -> None:
+        begins = len(self.body)
+        try:
+            super().visit_literal_block(node)
+        finally:  # what is highlighted ends in SkipNode
+            self.replace(begins, {"<pre>": '<pre tabindex="0">'})
+
+    def visit_desc_parameterlist(self, node: addnodes.desc_parameterlist) -> None:
+        self.signature_begins = len(self.body)
+        super().visit_desc_parameterlist(node)
+
+    def depart_desc_parameterlist(self, node: addnodes.desc_parameterlist) -> None:
+        super().depart_desc_parameterlist(node)
+        self.replace(self.signature_begins, LINES)
+
+    def replace(self, begins: int, others: dict[str, str]) -> None:
+        """Replace text in what was written from a place on."""
+        for place in range(begins, len(self.body)):
+            for theirs, ours in others.items():
+                self.body[place] = self.body[place].replace(theirs, ours)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.set_translator("html", AccessibleTranslator)
+    return {"parallel_read_safe": True}
