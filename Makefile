@@ -33,7 +33,7 @@ test-nightly: install
 
 # The site opens from the file system: docs/_build/html/index.html. The tutorials run, with their pictures.
 docs: $(SITE_STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 
 $(SITE_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"

@@ -1,5 +1,7 @@
 """HTML that a screen reader and a keyboard can use, where Sphinx's own cannot be."""
 
+from typing import Any
+
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -22,11 +24,12 @@ class AccessibleTranslator(HTML5Translator):
         super().visit_title(node)
         self.replace(begins, {'role="heading"': 'role="heading" aria-level="2"'})
 
-    def visit_container(self, node: nodes.container) -> None:
-        begins = len(self.body)
-        super().visit_container(node)
-        if "table-wrapper" in node["classes"]:
-            self.replace(begins, {"<div ": '<div tabindex="0" '})
+    def starttag(
+        self, node: nodes.Element | dict[str, Any], tagname: str, *rest: Any, **attributes: Any
+    ) -> str:
+        if isinstance(node, nodes.container) and "table-wrapper" in node["classes"]:
+            attributes["tabindex"] = "0"
+        return str(super().starttag(node, tagname, *rest, **attributes))
 
     def visit_literal_block(self, node: nodes.literal_block) -> None:
         begins = len(self.body)

@@ -5,9 +5,10 @@ pages and equations of ``docs/`` that a docstring cites become links.
 """
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 SECTION = re.compile(r"^(\s*)(Args|Shapes|Guarantee|Needs|Metadata|Cost|Source): +(.*)$")
 
@@ -54,11 +55,11 @@ def with_links(text: str) -> str:
     return PAGE.sub(r":doc:`docs/\1.md </\1>`", text)
 
 
-def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def process(app: "Sphinx", what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     lines[:] = with_links("\n".join(as_fields(lines))).split("\n")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process, priority=400)  # before napoleon, at 500
     return {"parallel_read_safe": True}

@@ -47,7 +47,8 @@ def number_equations(app: Sphinx, tree: nodes.document) -> None:
             continue
         if isinstance(node, nodes.literal_block):
             node["language"], node["force"] = "text", True
-        node["classes"].append("equation")
+        else:
+            set_lines(node)
         target = nodes.target("", "", ids=[identifier(number) for number in found])
         node.parent.insert(node.parent.index(node), target)
         for number in found:
@@ -57,6 +58,17 @@ def number_equations(app: Sphinx, tree: nodes.document) -> None:
             labels.labels[label] = page, identifier(number), f"({number})"
     if known:
         link_numbers(tree, known)
+
+
+def set_lines(formula: nodes.math_block) -> None:
+    """A formula of several lines with one number, which is set as such."""
+    text = formula.astext()
+    lines = TAG.sub("", text).strip()
+    if r"\\" in lines:
+        (tag,) = TAG.finditer(text)
+        formula.children = []
+        formula += nodes.Text(rf"\[\begin{{gathered}} {lines} \end{{gathered}} {tag[0]}\]")
+        formula["no-wrap"] = True
 
 
 def link_numbers(tree: nodes.document, known: set[str]) -> None:
