@@ -51,7 +51,7 @@ um.train(
     model,
     moons.train,
     moons.test,
-    epochs=25,
+    epochs=40,
     batch_size=64,
     learning_rate=0.02,
     offset=0.1,
