@@ -19,7 +19,8 @@ WITH_CODE = (
     "README.md", "docs/index.md", "docs/guide.md", "docs/choosing.md", "docs/estimator.md",
 )  # fmt: skip
 PAGES = (*WITH_CODE, "docs/your-images.md", "docs/your-tables.md", "docs/explore.md")
-"""Pages of which all blocks run; those of deployment and monitoring do in tests/guard."""
+"""Pages whose blocks run here; those of deployment and monitoring do in tests/deployment and
+tests/guard."""
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 INSTALLING = (
     "pip install torch --index-url https://download.pytorch.org/whl/cpu",
