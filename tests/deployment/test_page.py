@@ -40,7 +40,7 @@ def test_the_exported_graph_gives_claims(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::FutureWarning:torch.*")
+@pytest.mark.filterwarnings("ignore:.*treespec:FutureWarning")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
 def test_the_compiled_package_gives_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
