@@ -17,7 +17,7 @@ LINES = {
 
 
 class AccessibleTranslator(HTML5Translator):
-    """As Sphinx's, but that blocks and tables are scrolled by keys, and headings have a level."""
+    """As Sphinx's, but that tables are scrolled by keys, and headings have a level."""
 
     def visit_title(self, node: nodes.title) -> None:
         begins = len(self.body)
@@ -30,13 +30,6 @@ class AccessibleTranslator(HTML5Translator):
         if isinstance(node, nodes.container) and "table-wrapper" in node["classes"]:
             attributes["tabindex"] = "0"
         return str(super().starttag(node, tagname, *rest, **attributes))
-
-    def visit_literal_block(self, node: nodes.literal_block) -> None:
-        begins = len(self.body)
-        try:
-            super().visit_literal_block(node)
-        finally:  # what is highlighted ends in SkipNode
-            self.replace(begins, {"<pre>": '<pre tabindex="0">'})
 
     def visit_desc_parameterlist(self, node: addnodes.desc_parameterlist) -> None:
         self.signature_begins = len(self.body)
@@ -53,6 +46,13 @@ class AccessibleTranslator(HTML5Translator):
                 self.body[place] = self.body[place].replace(theirs, ours)
 
 
+def scroll_by_keys(app: Sphinx, page: str, template: str, context: Any, tree: Any) -> None:
+    """Blocks of code, whoever wrote them, take the focus."""
+    if "body" in context:
+        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", scroll_by_keys)
     app.set_translator("html", AccessibleTranslator)
     return {"parallel_read_safe": True}
