@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
+SITE_STAMP := .venv/installed-docs
 # Two processes of one thread each: the networks of the tests are too small for more. A file stays in
 # one process, so that what its tests share is made once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: install demo check test test-nightly clean
+.PHONY: install demo check test test-nightly docs docs-links clean
 
 install: $(STAMP)
 
@@ -30,5 +31,18 @@ test: install
 test-nightly: install
 	$(PYTEST)
 
+# The site opens from the file system: docs/_build/html/index.html. The tutorials run, with their pictures.
+docs: $(SITE_STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
+
+$(SITE_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	touch $(SITE_STAMP)
+
+# Links that lead out of the site, one a line: listed, and not asked for.
+docs-links: docs
+	$(BIN)/python docs/_extensions/external.py docs/_build/html
+
 clean:
+	rm -rf docs/_build docs/tutorials
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

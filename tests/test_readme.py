@@ -1,4 +1,4 @@
-"""Every code block of README, guide and estimator runs, and the commands they show exist."""
+"""Every code block of the README and of the pages runs, and the commands they show exist."""
 
 import io
 import re
@@ -15,8 +15,14 @@ from unitmargin.cli import main
 from unitmargin.runs.recipe import read_recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/guide.md", "docs/estimator.md", "docs/explore.md", "docs/scale.md")
-COMMANDS_ALONE = {"docs/explore.md"}
+WITH_CODE = (
+    "README.md", "docs/index.md", "docs/guide.md", "docs/choosing.md", "docs/estimator.md",
+    "docs/scale.md",
+)  # fmt: skip
+PAGES = (*WITH_CODE, "docs/your-images.md", "docs/your-tables.md", "docs/explore.md")
+"""Pages whose blocks run here; those of deployment and monitoring do in tests/deployment and
+tests/guard."""
+DOCS = sorted((ROOT / "docs").glob("*.md"))
 INSTALLING = (
     "pip install torch --index-url https://download.pytorch.org/whl/cpu",
     "pip install unitmargin",
@@ -31,7 +37,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(page, code) for page in PAGES for code in pattern.findall((ROOT / page).read_text())]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in COMMANDS_ALONE])
+@pytest.mark.parametrize("page", WITH_CODE)
 def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one namespace, in a folder in which a network has been exported."""
     monkeypatch.chdir(tmp_path)
@@ -102,11 +108,36 @@ def test_the_page_of_the_package_index_links_to_no_file() -> None:
 
 
 def test_linked_files_exist() -> None:
-    for page in (*PAGES, "CONTRIBUTING.md", "docs/theory.md", "docs/architecture.md"):
+    for page in (*PAGES, "CONTRIBUTING.md", *(f"docs/{page.name}" for page in DOCS)):
         text = (ROOT / page).read_text()
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             if not target.startswith("http"):
                 assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_python_blocks_are_those_of_pages_that_are_run() -> None:
+    run = {*WITH_CODE, "docs/deployment.md", "docs/monitoring.md"}
+    found = {f"docs/{page.name}" for page in DOCS if "\n```python\n" in page.read_text()}
+    assert found == run - {"README.md"}
+
+
+def test_every_page_is_named_in_the_index() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    linked = set(re.findall(r"\]\(([\w-]+\.md)", index))
+    assert linked == {page.name for page in DOCS} - {"index.md"}
+
+
+def test_every_public_name_has_its_place_in_the_api_pages() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs/api").glob("*.rst"))
+    named = re.findall(r"^\.\. auto\w+:: unitmargin\.(\w+)$", pages, re.MULTILINE)
+    assert sorted(named) == sorted(um.__all__)
+
+
+def test_every_recipe_stands_in_the_zoo() -> None:
+    zoo = (ROOT / "docs/zoo.md").read_text()
+    for recipe in (ROOT / "recipes").glob("*.toml"):
+        assert f"`{recipe.stem}`" in zoo
+    assert f"{len(list((ROOT / 'recipes/paper').glob('*.toml')))} recipes" in zoo
 
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:

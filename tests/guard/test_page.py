@@ -1,4 +1,4 @@
-"""The code of the page about guards runs, and its table is that of the outcomes."""
+"""The code of the pages about guards runs, and their table is that of the outcomes."""
 
 import json
 import re
@@ -10,7 +10,9 @@ from onnx_files import write_linear
 
 from unitmargin.guard import OUTCOMES
 
-PAGE = (Path(__file__).parents[2] / "docs/deployment.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "deployment.md").read_text()
+MONITORING = (DOCS / "monitoring.md").read_text()
 WARDS = ["north", "south"]
 SECTION = PAGE.split("\n## A guard\n")[1].split("\n## ")[0]
 
@@ -23,7 +25,8 @@ def test_python_blocks_run_one_after_the_other(
     stated = {"encoding": json.dumps({"label": "kind", "scale": "features", "columns": columns})}
     weight = np.array([[-0.5, 0.5], [0, 0], [0, 0]])
     write_linear(tmp_path / "ward.onnx", weight, np.zeros(2), (3,), (-5.0, 5.0), stated=stated)
-    blocks = re.findall(r"^```python\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+    code = SECTION + MONITORING
+    blocks = re.findall(r"^```python\n(.*?)^```", code, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     for code in blocks:
         exec(compile(code, "docs/deployment.md", "exec"), names)
