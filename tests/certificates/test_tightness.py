@@ -1,7 +1,5 @@
 """Tightness: distances that are decided by the points, and ratios of known truth."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from exact import unit_affine
@@ -10,7 +8,6 @@ from searches import made_search
 from unitmargin.certificates.spaces import input_space
 from unitmargin.certificates.tightness import (
     box_name,
-    closest_found,
     confirm,
     describe_settings,
     search_boundary,
@@ -80,29 +77,6 @@ def test_a_point_on_the_sphere_is_not_inside() -> None:
     below = 1.0 - 2.0**-53
     search = made_search([1.0, 1.0, 1.0], [1.0, below, 0.0])
     assert search.inside().tolist() == [False, True, False]
-
-
-def test_the_closest_point_of_several_solvers_is_kept() -> None:
-    first = made_search([1.0, 1.0], [2.0, torch.inf])
-    second = made_search([1.0, 1.0], [3.0, 4.0], "ddn")
-    best = closest_found([first, second])
-    assert best.distance.tolist() == [2.0, 4.0]
-    assert best.found.all()
-    assert best.n_backward.tolist() == [0, 2]
-    assert best.solver == "fmn or ddn"
-
-
-def test_solvers_may_have_searched_different_samples() -> None:
-    """One solver searched samples 0 to 2, the other 2 and 3; sample 2 is wrong, sample 3 failed."""
-    first = made_search([1.0, 2.0, 3.0], [2.0, 5.0, 0.0])
-    second = made_search([3.0, 4.0], [0.0, torch.inf], "ddn")
-    second = replace(second, index=second.index + 2, label=second.index % 2)
-    best = closest_found([first, second])
-    assert best.index.tolist() == [0, 1, 2, 3]
-    assert best.label.tolist() == [0, 1, 0, 1]
-    assert best.radius.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert best.distance.tolist() == [2.0, 5.0, 0.0, torch.inf]
-    assert best.status.tolist() == [FOUND, FOUND, ALREADY, FAILED]
 
 
 def test_a_search_in_parts_is_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 import torch
 from groups import free_port, in_group
 
-from unitmargin.certificates.tightness import Search, join_searches
+from unitmargin.certificates.joined import join_searches
+from unitmargin.certificates.tightness import Search
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe, parse_recipe
 from unitmargin.steps.certify import certify_run

@@ -1,7 +1,6 @@
 """Certificates: label and radius, the closest adversarial point, tightness, attacks."""
 
 __all__ = [
-    "accuracy", "certify", "closest", "epsilons", "exhibits", "findings", "plane", "rows", "slack",
-    "spaces",
-    "tightness",
+    "accuracy", "certify", "closest", "epsilons", "exhibits", "findings", "joined", "plane", "rows",
+    "slack", "spaces", "tightness",
 ]  # fmt: skip

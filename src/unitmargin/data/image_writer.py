@@ -1,6 +1,6 @@
 """Decoded images on their way into the cache folder, which go on where they were interrupted."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -78,9 +78,8 @@ class ImageWriter:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None:
-                self.note()
-            with suppress(OSError):  # the fault that is on its way says more
+            # of two faults the one that is on its way says more
+            with nullcontext() if kind is None else suppress(OSError):
                 self.note()
         finally:
             for writer in (self.images, self.noted):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
+from unitmargin.certificates.joined import closest_found
 from unitmargin.certificates.spaces import INPUT, NORMALISED
-from unitmargin.certificates.tightness import closest_found, tightness
+from unitmargin.certificates.tightness import tightness
 from unitmargin.paper.conditions import (
     CHANGED,
     NOT_RUN,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from unitmargin.certificates.joined import closest_found
 from unitmargin.certificates.spaces import INPUT, NORMALISED
-from unitmargin.certificates.tightness import Search, closest_found
+from unitmargin.certificates.tightness import Search
 from unitmargin.paper.conditions import budget, same_trainings
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side
 from unitmargin.paper.printed import printed_rows

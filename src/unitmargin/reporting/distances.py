@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from unitmargin.certificates.epsilons import Epsilons
+from unitmargin.certificates.joined import closest_found
 from unitmargin.certificates.spaces import Box
-from unitmargin.certificates.tightness import Search, box_name, closest_found, describe
+from unitmargin.certificates.tightness import Search, box_name, describe
 
 
 def closest_by_box(searches: Sequence[Search]) -> list[Search]:

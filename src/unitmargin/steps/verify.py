@@ -19,12 +19,12 @@ from unitmargin.certificates.findings import (
     search_finding,
     stored_finding,
 )
+from unitmargin.certificates.joined import join_searches
 from unitmargin.certificates.plane import PLANE_SHAPE, sample_plane
 from unitmargin.certificates.spaces import Box, Space, input_space, normalised_space
 from unitmargin.certificates.tightness import (
     Search,
     describe,
-    join_searches,
     search_boundary,
     tightness,
 )

@@ -24,7 +24,7 @@ from unitmargin.training.share import Share
 class Trainer(ABC):
     """The state of a training run: model, optimiser, options; one method an epoch.
 
-    What its batches are, an heir says.
+    What its batches are, a subclass says.
 
     Args:
         epoch_steps: steps of an epoch.
