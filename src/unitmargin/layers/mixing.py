@@ -32,10 +32,11 @@ def mix(
     """
     arrangement.require_maps(x, arrangement.channels(weight.shape[0], weight.shape[1]))
     if not torch.is_grad_enabled():
-        mixed = _products(x, weight, bias, arrangement)
+        mixed = _products(_cut(x, arrangement), weight, bias)
         mixed[..., :absolute].abs_()
         return arrangement.place(mixed, x.shape[1])
-    output: Tensor = _Mix.apply(x, weight, bias, arrangement, absolute)[0]  # type: ignore[no-untyped-call]
+    slices = _Cut.apply(x, arrangement)  # type: ignore[no-untyped-call]
+    output: Tensor = _Mix.apply(slices, weight, bias, arrangement, absolute, x.shape[1])[0]  # type: ignore[no-untyped-call]
     return output
 
 
@@ -50,44 +51,73 @@ def require_absolute(absolute: int, side: int) -> int:
     return count
 
 
-def _products(x: Maps, weight: Weights, bias: Biases, arrangement: Arrangement) -> Slices:
+def _cut(x: Maps, arrangement: Arrangement) -> Slices:
     slices = arrangement.cut(x)
     # Strides that depend on the shape alone: products of others are summed in other orders.
-    slices = slices.flatten().view(slices.shape)
+    return slices.flatten().view(slices.shape)
+
+
+def _products(slices: Slices, weight: Weights, bias: Biases) -> Slices:
     return torch.baddbmm(bias[:, None, :], slices, weight.mT)
 
 
+class _Cut(torch.autograd.Function):
+    """Slices of maps. What torch derives for a gather adds entries one by one."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, arrangement: Arrangement) -> Tensor:
+        return _cut(x, arrangement)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        x, ctx.arrangement = inputs
+        ctx.channels = x.shape[1]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return ctx.arrangement.uncut(gradients[0], ctx.channels), None
+
+
 class _Mix(torch.autograd.Function):
+    """Slices to the maps of their products."""
+
     generate_vmap_rule = True
 
     @staticmethod
     def forward(
-        x: Tensor, weight: Tensor, bias: Tensor, arrangement: Arrangement, absolute: int
+        slices: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        arrangement: Arrangement,
+        absolute: int,
+        channels: int,
     ) -> tuple[Tensor, Tensor]:
-        mixed = _products(x, weight, bias, arrangement)
+        mixed = _products(slices, weight, bias)
         folded = mixed[..., :absolute]
         signs = torch.ones_like(folded).copysign(folded)
         folded.abs_()
-        return arrangement.place(mixed, x.shape[1]), signs
+        return arrangement.place(mixed, channels), signs
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, weight, _, ctx.arrangement, ctx.absolute = inputs
-        ctx.save_for_backward(x, weight, output[1])
+        slices, weight, _, ctx.arrangement, ctx.absolute, _ = inputs
+        ctx.save_for_backward(slices, weight, output[1])
         ctx.mark_non_differentiable(output[1])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        x, weight, signs = ctx.saved_tensors
+        slices, weight, signs = ctx.saved_tensors
         placed = ctx.arrangement.unplace(gradients[0])
         folded, others = placed[..., : ctx.absolute], placed[..., ctx.absolute :]
         gradient = torch.cat((folded * signs, others), dim=-1)
-        of_x = of_weight = of_bias = None
+        of_slices = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
-            of_x = ctx.arrangement.uncut(torch.bmm(gradient, weight), x.shape[1])
+            of_slices = torch.bmm(gradient, weight)
         if ctx.needs_input_grad[1]:
-            of_weight = torch.bmm(gradient.mT, ctx.arrangement.cut(x))
+            of_weight = torch.bmm(gradient.mT, slices)
         if ctx.needs_input_grad[2]:
             ones = gradient.new_ones(1, 1, 1).expand(gradient.shape[0], 1, gradient.shape[1])
             of_bias = torch.bmm(ones, gradient)[:, 0]
-        return of_x, of_weight, of_bias, None, None
+        return of_slices, of_weight, of_bias, None, None, None

@@ -136,8 +136,9 @@ class Windows(Arrangement):
         return side // self.size**2
 
     def cut(self, x: Maps) -> Slices:
-        order, _ = self._orders(self.shift, x.device)
-        rows = _rows(x).index_select(1, order)
+        rows = _rows(x)
+        if self.size > 1:  # windows of one pixel are in order
+            rows = rows.index_select(1, self._orders(self.shift, x.device)[0])
         return rows.reshape(1, -1, self.size**2 * x.shape[1])
 
     def uncut(self, slices: Slices, channels: int) -> Maps:
@@ -150,8 +151,9 @@ class Windows(Arrangement):
         return Windows(self.map_size, self.size).cut(x)
 
     def _back(self, slices: Slices, channels: int, shift: int) -> Maps:
-        _, inverse = self._orders(shift, slices.device)
-        rows = slices.reshape(-1, self.pixels, channels).index_select(1, inverse)
+        rows = slices.reshape(-1, self.pixels, channels)
+        if self.size > 1:
+            rows = rows.index_select(1, self._orders(shift, slices.device)[1])
         return _maps(rows, self.map_size)
 
     def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:

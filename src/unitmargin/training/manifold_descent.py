@@ -28,6 +28,9 @@ what they round makes trainings of one and of two processes differ in the third 
 DEAR_SHARE = 0.9
 """The dearest stacks that make up this share of the cost of all moves take turns."""
 
+CHEAP_TURNS = 4
+"""The other stacks move so many times in an interval, all at once."""
+
 NO_GRADIENT = 1e-30
 """Added to the norm of a gradient before it divides: a gradient of zeros leaves a weight alone."""
 
@@ -56,7 +59,8 @@ class ManifoldDescent(torch.optim.Optimizer):
     exponential is its series of degree 2.
 
     With ``interval`` k the dearest stacks, which make most of the cost, move at every k-th step
-    only, in turns, by :math:`\eta \sqrt k`; their momentum takes in every gradient.
+    only, in turns, by :math:`\eta \sqrt k`, and the others likewise four times as often; their
+    momentum takes in every gradient.
 
     Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
@@ -85,13 +89,14 @@ class ManifoldDescent(torch.optim.Optimizer):
         """One step; the value of the closure, which is called once before."""
         loss = evaluated(closure)
         due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
-        for when, (parameter, group) in zip(self._turns(), self._parameters(), strict=True):
+        for (when, every), (parameter, group) in zip(
+            self._turns(), self._parameters(), strict=True
+        ):
             if parameter.grad is None:
                 continue
             state = self._state(parameter)
             momentum = state["momentum"].mul_(group["momentum"]).add_(parameter.grad)
-            every = 1 if when is None else self.interval
-            if int(state["step"]) % every == (when or 0):
+            if int(state["step"]) % every == when:
                 ahead = every == 1
                 aim = parameter.grad.add(momentum, alpha=group["momentum"]) if ahead else momentum
                 move = _Move.of(parameter, group["lr"] * every**0.5, group["paired"])
@@ -107,24 +112,25 @@ class ManifoldDescent(torch.optim.Optimizer):
     def products(self) -> float:
         """Multiplications of one step, on average."""
         turns = zip(self._turns(), self._parameters(), strict=True)
-        return sum(_cost(p) / (1 if turn is None else self.interval) for turn, (p, _) in turns)
+        return sum(_cost(parameter) / every for (_, every), (parameter, _) in turns)
 
     def _parameters(self) -> Iterator[tuple[Tensor, dict[str, Any]]]:
         for group in self.param_groups:
             for parameter in group["params"]:
                 yield parameter, group
 
-    def _turns(self) -> list[int | None]:
-        """When in an interval each stack moves: the dearest in turns, each at the idlest one, all
-        others at every step."""
+    def _turns(self) -> list[tuple[int, int]]:
+        """At which of so many steps each stack moves: of an interval the dearest, each at the step
+        that is idlest by then, and the first of every quarter of an interval all others."""
         costs = [_cost(parameter) for parameter, _ in self._parameters()]
-        turns: list[int | None] = [None] * len(costs)
+        turns = [(0, max(1, self.interval // CHEAP_TURNS))] * len(costs)
         loads, counted = [0.0] * self.interval, 0.0
         for index in sorted(range(len(costs)), key=costs.__getitem__, reverse=True):
             if self.interval == 1 or counted >= DEAR_SHARE * sum(costs):
                 break
-            turn = turns[index] = loads.index(min(loads))
-            loads[turn] += costs[index]
+            when = loads.index(min(loads))
+            turns[index] = when, self.interval
+            loads[when] += costs[index]
             counted += costs[index]
         return turns
 
@@ -153,11 +159,16 @@ class _Move(NamedTuple):
     def make(self, stacks: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Move each parameter against its aim."""
         parts = [_matrices(parameter, self.paired) for parameter, _ in stacks]
-        x = torch.cat(parts)
-        momentum = torch.cat([_matrices(aim, self.paired) for _, aim in stacks])
+        x = _joined(parts)
+        momentum = _joined([_matrices(aim, self.paired) for _, aim in stacks])
         moved = (turn if x.shape[-2] == x.shape[-1] else slide)(x, momentum, self.angle)
         for (parameter, _), part in zip(stacks, moved.split(list(map(len, parts))), strict=True):
             parameter.copy_(_numbers(part, self.paired).view_as(parameter))
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """One stack of all; of one it is that one."""
+    return parts[0] if len(parts) == 1 else torch.cat(tuple(parts))
 
 
 def _cost(parameter: Tensor) -> float:
