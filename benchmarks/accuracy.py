@@ -29,6 +29,7 @@ from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe, parse_recipe
 from unitmargin.runs.shipped import embedded_recipe
+from unitmargin.training.memory import retained_memory
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
 
@@ -141,7 +142,8 @@ def main() -> None:
         rows = []
         for seed in range(arguments.seeds):
             recipe = read(name, arguments.settings, arguments.data, seed)
-            rows.append(train(recipe, open_dataset(recipe), arguments.seconds))
+            with retained_memory():
+                rows.append(train(recipe, open_dataset(recipe), arguments.seconds))
             if arguments.json_lines:
                 line = rows[-1]._asdict() | {"settings": arguments.settings} | provenance()
                 with arguments.json_lines.open("a") as file:

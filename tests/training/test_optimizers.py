@@ -132,6 +132,25 @@ def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
     assert moved[0][1] == moved[0][2] != moved[0][0]
 
 
+def test_cheap_stacks_move_four_times_in_an_interval() -> None:
+    parameters = [nn.Parameter(torch.eye(size)[None]) for size in (16, 2, 3)]
+    optimizer = ManifoldDescent(parameters, lr=0.01, interval=8)
+    moved: list[list[bool]] = []
+    for _ in range(16):
+        before = [p.detach().clone() for p in parameters]
+        for parameter in parameters:
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        moved.append(
+            [not torch.equal(p.detach(), b) for p, b in zip(parameters, before, strict=True)]
+        )
+    dear, *cheap = zip(*moved, strict=True)
+    assert [step for step, moves in enumerate(dear) if moves] == [0, 8]
+    assert [[step for step, moves in enumerate(one) if moves] for one in cheap] == [
+        list(range(0, 16, 2))
+    ] * 2
+
+
 def test_a_stack_that_moves_less_often_moves_further() -> None:
     parameter, _ = nearest_problem(8, 8, False)
     other = nn.Parameter(parameter.detach().clone())

@@ -28,7 +28,8 @@ class TrainingOptions(Options):
         weight_decay: of adam or sgd, as a multiple of the weight added to its gradient.
         learning_rate: of adam or sgd, at a schedule factor of 1.
         manifold_rate: step of weights on the manifold, in radians.
-        interval: the dearest weights on the manifold move at every so many steps, in turns.
+        interval: the dearest weights on the manifold move at every so many steps, in turns, the
+            others four times as often.
         schedule: a name of ``SCHEDULES``, such as halving (the paper: x 0.5 at 1/3 and 2/3).
         loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
