@@ -1,7 +1,5 @@
 """The files of a folder or of a tar or zip archive, read as a stream: nothing is ever extracted."""
 
-import bz2
-import gzip
 import hashlib
 import lzma
 import os
@@ -13,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Never
 
@@ -21,13 +18,6 @@ from tqdm.auto import tqdm
 
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import file_sha256
-
-DECOMPRESSORS: dict[bytes, Callable[[BufferedReader], BufferedIOBase]] = {
-    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-}
-"""First bytes of a compressed stream, and what reads it."""
 
 FAULTS = (
     OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile,
@@ -106,7 +96,9 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
 
         yield from zip_members(path, progress)
     elif path.is_file():
-        yield from _archive_members(path, progress)
+        from unitmargin.data.tars import tar_members
+
+        yield from tar_members(path, progress)
     else:
         raise DataError(
             f"{path}: must be a folder or a tar or zip archive, found neither; check the path"
@@ -193,44 +185,6 @@ def refuse(path: Path, name: str, kind: str) -> Never:
     )
 
 
-def _archive_members(path: Path, progress: str | None) -> Iterator[Member]:
-    linked: dict[int, bytes] | None = None
-    for number, (header, read) in enumerate(_entries(path, progress)):
-        name = inner_name(path, header.name)
-        if not name or left_out(name):
-            continue
-        if header.islnk():
-            linked = _linked(path) if linked is None else linked
-            read = partial(linked.__getitem__, number)
-        elif not (header.isreg() or header.isdir()):
-            refuse(path, name, "symbolic link" if header.issym() else "pipe or device")
-        yield Member(name, header.isdir(), read)
-
-
-def _linked(path: Path) -> dict[int, bytes]:
-    """Contents of the hard links of an archive, by the number of their entry.
-
-    They are read apart from the rest: a stream cannot go back to the file that a link names.
-    """
-    links = [header for header, _ in _entries(path) if header.islnk()]
-    targets = {inner_name(path, header.linkname) for header in links}
-    contents: dict[str, bytes] = {}
-    linked = {}
-    for number, (header, read) in enumerate(_entries(path)):
-        name = inner_name(path, header.name)
-        if header.islnk():
-            target = inner_name(path, header.linkname)
-            if target not in contents:
-                raise DataError(
-                    f"{path}: a hard link must name a file that comes before it in the archive, "
-                    f"got {name}, which names {header.linkname}; pack the archive again"
-                )
-            linked[number] = contents[target]
-        if name in targets and (header.islnk() or header.isreg()):
-            contents[name] = linked[number] if header.islnk() else read()
-    return linked
-
-
 def inner_name(path: Path, name: str) -> str:
     """The name without what changes nothing: ``./a//b/`` is ``a/b``."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
@@ -240,55 +194,6 @@ def inner_name(path: Path, name: str) -> str:
             "folder that holds the files"
         )
     return "/".join(parts)
-
-
-def _entries(
-    path: Path, progress: str | None = None
-) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
-    """Whatever an archive holds, each with what reads its content before the next is asked for."""
-    with (
-        explained(path),
-        path.open("rb") as raw,
-        progress_bar(path.stat().st_size, progress, "B") as bar,
-    ):
-        stream = _decompressed(raw)
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_StrictHeader) as archive:
-            for header in archive:
-                yield header, partial(_read_entry, path, archive, header)
-                bar.update(raw.tell() - bar.n)
-        # The checksum of a compressed stream stands behind its data.
-        while stream.read(CHUNK):
-            pass
-        bar.update(raw.tell() - bar.n)
-
-
-def _decompressed(raw: BufferedReader) -> BufferedIOBase:
-    start = raw.read(max(map(len, DECOMPRESSORS)))
-    raw.seek(0)
-    for magic, opened in DECOMPRESSORS.items():
-        if start.startswith(magic):
-            return opened(raw)
-    return raw
-
-
-def _read_entry(path: Path, archive: tarfile.TarFile, header: tarfile.TarInfo) -> bytes:
-    require_size(path, header.name, header.size)
-    with explained(path):
-        content = archive.extractfile(header)
-        return content.read() if content else b""
-
-
-class _StrictHeader(tarfile.TarInfo):
-    """A tar header that must be whole; by default a damaged one ends the archive in silence."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_StrictHeader":
-        try:
-            return super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as fault:
-            if buf.count(0) == tarfile.BLOCKSIZE:
-                raise
-            raise tarfile.ReadError(f"{fault} in place of a file or the end mark") from fault
 
 
 @contextmanager
