@@ -1,9 +1,9 @@
-"""The frontier: certified accuracy against minutes of training, and how tight certificates are.
+"""The frontier: certified accuracy against core-minutes, and how tight certificates are.
 
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
-Every run is a finished folder; its minutes are those of history.csv. Seeds are averaged;
-recipes of one model are one line.
+Every run is a finished folder; its minutes are the processor time that history.csv tells. Seeds
+are averaged; recipes of one model are one line.
 """
 
 import argparse
@@ -21,6 +21,20 @@ from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.provenance import provenance
 
 
+def core_minutes(folder: RunFolder) -> float:
+    """Minutes of processor time of a training.
+
+    Raises:
+        ValueError: a history that does not tell them.
+    """
+    told = [row.core_seconds for row in folder.history()]
+    if None in told:
+        raise ValueError(
+            f"history.csv must have core_seconds, got none in {folder.path}; train the run again"
+        )
+    return sum(one for one in told if one is not None) / 60.0
+
+
 def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
     """What a run cost and reached."""
     recipe, certificates = folder.recipe(), folder.certificates()
@@ -30,7 +44,7 @@ def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
         "recipe": recipe.name,
         "family": recipe.model.name,
         "seed": recipe.training.seed,
-        "minutes": sum(row.seconds for row in folder.history()) / 60.0,
+        "minutes": core_minutes(folder),
         "clean": float(certificates.right.double().mean()),
         "certified": certificates.certified_accuracy(epsilon),
         "tightness": free[0]["mean"] if free else None,
@@ -62,8 +76,8 @@ def draw(families: dict[str, list[dict[str, Any]]], epsilon: float, path: Path) 
     for axes in (accuracy, tightness):
         axes.set_xscale("log")
     percent_axis(accuracy)
-    label(accuracy, "minutes of training", f"right and certified beyond {epsilon:.3g}")
-    label(tightness, "minutes of training", "certificate / distance found")
+    label(accuracy, "core-minutes of training", f"right and certified beyond {epsilon:.3g}")
+    label(tightness, "core-minutes of training", "certificate / distance found")
     legend(accuracy, loc="best")
     figure.savefig(path, dpi=110)
 

@@ -28,6 +28,7 @@ def test_seeds_are_averaged_beside_the_paper(tmp_path: Path) -> None:
     assert ours["Certified 36/255"] == "37.5 ± 17.68"
     assert (ours["Seeds"], ours["Budget"], ours["Changed"]) == ("0, 3", "3 of 300", "nothing")
     assert (ours["LB/MAP, pixels"], ours["LB/MAP, normalised"], ours["Hours"]) == ("–", "–", "–")
+    assert ours["Core-hours"] == "–"
     assert len(table_rows(table)) == 24
 
 

@@ -10,6 +10,7 @@ from unitmargin.paper.conditions import (
     NOTHING,
     budget,
     changes,
+    core_hours,
     hours,
     over_seeds,
     same_trainings,
@@ -84,6 +85,10 @@ def test_hours_are_those_of_the_history(tmp_path: Path) -> None:
         record = EpochRecord(1, 0.1, None, None, None, 0.1, seconds)
         write_history(run.history_file, [record, replace(record, epoch=2)])
     assert hours(runs) == "2"
+    assert core_hours(runs) == NOTHING
+    record = EpochRecord(1, 0.1, None, None, None, 0.1, 1.0, core_seconds=900.0)
+    write_history(runs[2].history_file, [record, replace(record, epoch=2)])
+    assert core_hours(runs) == "0.5"
 
 
 def test_no_value_is_a_dash() -> None:

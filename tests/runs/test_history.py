@@ -9,7 +9,7 @@ from unitmargin.runs.history import write_history
 from unitmargin.training.train import EpochRecord
 
 HISTORY = tuple(
-    EpochRecord(epoch, 1.0 / epoch, 0.5, 0.25, 1e-7, 3e-3, 0.1 + 0.2, 1e3, 0.25, 2e9)
+    EpochRecord(epoch, 1.0 / epoch, 0.5, 0.25, 1e-7, 3e-3, 0.1 + 0.2, 1e3, 0.25, 2e9, 0.5)
     for epoch in (1, 2, 3)
 )
 
@@ -31,14 +31,15 @@ def test_records_return(folder: RunFolder) -> None:
     assert folder.history() == HISTORY
     assert folder.history_file.read_text().splitlines()[0] == (
         "epoch,loss,clean_accuracy,certified_accuracy,orthogonality_error,learning_rate,seconds,"
-        "rate,waiting,memory"
+        "rate,waiting,memory,core_seconds"
     )
 
 
 def test_a_history_of_an_earlier_version_is_read(folder: RunFolder) -> None:
     lines = folder.history_file.read_text().splitlines()
-    folder.history_file.write_text("".join(line.rsplit(",", 3)[0] + "\n" for line in lines))
+    folder.history_file.write_text("".join(line.rsplit(",", 4)[0] + "\n" for line in lines))
     assert [row.rate for row in folder.history()] == [None] * 3
+    assert [row.core_seconds for row in folder.history()] == [None] * 3
     assert [row.seconds for row in folder.history()] == [0.1 + 0.2] * 3
 
 

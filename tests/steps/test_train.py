@@ -97,7 +97,7 @@ def same_weights(first: Classifier, second: Classifier) -> bool:
 
 
 def without_seconds(result: TrainResult) -> list[tuple[float, ...]]:
-    timed = ("seconds", "rate", "waiting", "memory")
+    timed = ("seconds", "rate", "waiting", "memory", "core_seconds")
     names = [name for name in EpochRecord.__dataclass_fields__ if name not in timed]
     return [tuple(getattr(record, name) for name in names) for record in result.history]
 

@@ -14,6 +14,7 @@ from unitmargin.paper.conditions import (
     NOTHING,
     budget,
     changes,
+    core_hours,
     hours,
     over_seeds,
     run_table,
@@ -52,7 +53,7 @@ NAMES = ("Model", "Side", "Input")
 FIGURES = ("Paper accuracy", "Our accuracy", "Certified 36/255")
 ORIGINAL = "Certified 36/255, original pixels"
 RATIOS = ("LB/MAP, pixels", "LB/MAP, normalised")
-CONDITIONS = (*RATIOS, "Seeds", "Budget", "Hours", "Changed", "Hardware")
+CONDITIONS = (*RATIOS, "Seeds", "Budget", "Hours", "Core-hours", "Changed", "Hardware")
 HEADERS = {
     "tab:accuracy": (*NAMES, *FIGURES, *CONDITIONS),
     "tab:accuracy-input-size": (*NAMES, *FIGURES, ORIGINAL, *CONDITIONS),
@@ -87,7 +88,7 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
         if not found:
             blocks[block].append((*name, paper, NOT_RUN, *blank))
     caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO + CHANGED
-    numeric = ("Side", *FIGURES, ORIGINAL, *RATIOS, "Hours")
+    numeric = ("Side", *FIGURES, ORIGINAL, *RATIOS, "Hours", "Core-hours")
     table = Table(label, caption, header, list(blocks.values()), numeric)
     return [table, *run_table(chosen)]
 
@@ -110,8 +111,8 @@ def cells(runs: Sequence[RunFolder], original: bool) -> Row:
         for space in (INPUT, NORMALISED)
     ]
     machines = dict.fromkeys(trained_with(run).get("hardware", NOTHING) for run in runs)
-    made = (seeds(runs), budget(runs[0]), hours(runs), changes(runs[0]), "; ".join(machines))
-    return (*shares, *ratios, *made)
+    made = (seeds(runs), budget(runs[0]), hours(runs), core_hours(runs))
+    return (*shares, *ratios, *made, changes(runs[0]), "; ".join(machines))
 
 
 def mean_ratio(run: RunFolder, space: str) -> float | None:

@@ -121,6 +121,14 @@ def hours(runs: Sequence[RunFolder]) -> str:
     return f"{fmean(sum(row.seconds for row in rows) for rows in logged) / 3600:.2g}"
 
 
+def core_hours(runs: Sequence[RunFolder]) -> str:
+    """Hours of processor time of the same, the mean over runs whose history tells them."""
+    logged = [run.history() for run in runs if run.history_file.is_file()]
+    worked = [[row.core_seconds for row in rows] for rows in logged]
+    told = [[one for one in row if one is not None] for row in worked if None not in row]
+    return f"{fmean(map(sum, told)) / 3600:.2g}" if told else NOTHING
+
+
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
     """Mean and standard deviation over seeds; of one value itself, of none a dash.
 
@@ -140,7 +148,9 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
     conditions = [run_conditions(run) for run in runs]
     caption = "The runs of the tables above: how each was trained. " + CHANGED
     rows = [tuple(row.values()) for row in conditions]
-    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch", "Hours"))]
+    return [
+        Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch", "Hours", "Core-hours"))
+    ]
 
 
 def run_conditions(run: RunFolder) -> dict[str, str]:
@@ -167,6 +177,7 @@ def run_conditions(run: RunFolder) -> dict[str, str]:
         "Batch": str(training.batch_size),
         "Changed": changes(run),
         "Hours": hours([run]),
+        "Core-hours": core_hours([run]),
         "Hardware": origin.get("hardware", NOTHING),
         "Torch": origin.get("torch", NOTHING),
         "Commit": origin.get("commit") or NOTHING,

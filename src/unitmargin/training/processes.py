@@ -50,6 +50,10 @@ class Processes:
             dist.all_reduce(value)
         return float(value) / self.count
 
+    def total(self, number: float, device: torch.device) -> float:
+        """Sum of a number over all processes, which is sent from their own devices."""
+        return self.average(torch.tensor(number, dtype=torch.float64, device=device)) * self.count
+
     def say(self, message: str) -> None:
         """Print in the first process alone."""
         if self.first:

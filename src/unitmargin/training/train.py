@@ -47,7 +47,8 @@ class EpochRecord:
 
     ``rate`` is samples a second in the steps, ``waiting`` the share of their time in which the
     first process waited for data, ``memory`` the bytes that it held: on a GPU at most, else at the
-    end. They are None in a history that does not have them.
+    end; ``core_seconds`` is the processor time of all threads of all processes, evaluation
+    included. They are None in a history that does not have them.
     """
 
     epoch: int
@@ -60,6 +61,7 @@ class EpochRecord:
     rate: float | None = None
     waiting: float | None = None
     memory: float | None = None
+    core_seconds: float | None = None
 
     def line(self, epochs: int) -> str:
         words = [f"epoch {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
@@ -215,7 +217,7 @@ def _require_no_checkpoint(file: Path | None) -> None:
 
 def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRecord:
     """Train an epoch, and evaluate the network after it if its turn has come."""
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     loss, rate = trainer.epoch(epoch)
     clean = certified = error = None
     if trainer.evaluates(epoch):
@@ -224,7 +226,8 @@ def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRec
             clean, certified = evaluate(network, test, trainer.processes, trainer.device)
         error = largest_error(network_rows(network), GNP)
     seconds = time.perf_counter() - started
-    measured = *trainer.pace, held_memory(trainer.device)
+    worked = trainer.processes.total(time.process_time() - worked, trainer.device)
+    measured = *trainer.pace, held_memory(trainer.device), worked
     return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds, *measured)
 
 
