@@ -11,7 +11,8 @@ from unitmargin.runs.shipped import embedded_recipe
 
 CHANGED = (
     "Changed: what differs from the recipe of the paper's row, besides budget and seed. Hours: of "
-    "training, with the evaluation after each epoch, on the hardware named."
+    "training, with the evaluation after each epoch, on the hardware named; core-hours: of its "
+    "processors."
 )
 
 NOT_RUN = "not run"
@@ -148,9 +149,8 @@ def run_table(runs: Sequence[RunFolder]) -> list[Table]:
     conditions = [run_conditions(run) for run in runs]
     caption = "The runs of the tables above: how each was trained. " + CHANGED
     rows = [tuple(row.values()) for row in conditions]
-    return [
-        Table("tab:runs", caption, tuple(conditions[0]), [rows], ("Batch", "Hours", "Core-hours"))
-    ]
+    numeric = ("Batch", "Hours", "Core-hours")
+    return [Table("tab:runs", caption, tuple(conditions[0]), [rows], numeric)]
 
 
 def run_conditions(run: RunFolder) -> dict[str, str]:
