@@ -23,12 +23,12 @@ class Pieces:
     of them add the same numbers in the same order.
     Guarantee: gradient and loss are equal to the last bit in any number of processes, on machines
     of one kind with one number of threads each.
-    Cost: every process sends a gradient for each of its pieces; three of them are held at a time.
-    Weights that are computed from parameters are computed for every piece.
+    Cost: every process sends a gradient for each of its pieces, and holds three at a time. Weights
+    that are computed from parameters are computed for every piece.
 
     Args:
         count: of the pieces of a batch; one of fewer samples has a piece a sample.
-        model: what is trained; all processes get the weights of the first one.
+        model: what is trained, on its device; all processes get the weights of the first one.
 
     Raises:
         ValueError: fewer pieces than processes.
@@ -38,6 +38,8 @@ class Pieces:
         require_pieces(count, processes)
         self.count, self.processes = count, processes
         self.parameters = [p for p in model.parameters() if p.requires_grad]
+        types = {parameter.dtype for parameter in self.parameters}
+        self.dtype = torch.float64 if torch.float64 in types else torch.float32
         processes.agree(model)
 
     def sizes(self, batch: int) -> list[int]:
@@ -71,7 +73,7 @@ class Pieces:
                 mine = self._gradient(*next(pieces), factor, backward)
             for number in numbers:
                 gradient = self._sent(mine, number)
-                total = gradient.clone() if total is None else total.add_(gradient)
+                total = gradient if total is None else total.add_(gradient)
         assert total is not None  # a batch has a piece at least
         self._keep(total)
         return total[-1]
@@ -85,7 +87,7 @@ class Pieces:
         loss = backward(inputs.clone(), labels.clone(), factor)
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         self._forget()
-        return torch.cat([*(gradient.flatten() for gradient in gradients), loss.flatten()])
+        return torch.cat([part.flatten().to(self.dtype) for part in (*gradients, loss)])
 
     def _forget(self) -> None:
         for parameter in self.parameters:
@@ -97,8 +99,8 @@ class Pieces:
         if mine is not None and owner == self.processes.rank:
             row = mine
         else:
-            first = self.parameters[0]
-            row = first.new_empty(1 + sum(parameter.numel() for parameter in self.parameters))
+            length = 1 + sum(parameter.numel() for parameter in self.parameters)
+            row = torch.empty(length, dtype=self.dtype, device=self.parameters[0].device)
         if self.processes.count > 1:
             dist.broadcast(row, owner)
         return row
