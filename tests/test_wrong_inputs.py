@@ -308,6 +308,13 @@ RECIPES = [
         ("epochs", f"seed = {2**64}\nepochs", "training.seed must be less than 4294967296"),
         ("epochs", "seed = -1\nepochs", "training.seed must be greater than or equal to 0"),
         ("epochs", "interval = 0\nepochs", "training.interval must be greater than 0, got 0"),
+        ("epochs", "pieces = 0\nepochs", "training.pieces must be greater than 0, got 0"),
+        ("epochs", "pieces = 2.5\nepochs", "training.pieces must be a valid integer, got 2.5"),
+        (
+            "epochs",
+            "recompute_activations = 2\nepochs",
+            "recompute_activations must be a valid boolean, got 2",
+        ),
         ("epochs", "evaluate_every = 0\nepochs", "evaluate_every must be greater than 0, got 0"),
         ("epochs", "loss = 'l'\nepochs", "training.loss must be one of multi_margin"),
         ("epochs", "schedule = 's'\nepochs", "training.schedule must be one of halving"),

@@ -60,7 +60,7 @@ def test_a_run_without_weights_has_no_origin(tmp_path: Path) -> None:
 def test_changes_name_what_the_paper_does_otherwise(tmp_path: Path) -> None:
     run = certified(tmp_path / "paper", ROW, [0.2])
     assert changes(run) == "nothing"
-    training = {"epochs": 9, "evaluate_every": 3, "manifold_rate": 0.03}
+    training = {"epochs": 9, "evaluate_every": 3, "pieces": 2, "manifold_rate": 0.03}
     options = run.recipe().model.options | {"linear": "manifold", "head": "simplex"}
     changed = {"training": training, "model": {"options": options}}
     ours = certified(tmp_path / "ours", ROW, [0.2], 5, **changed)

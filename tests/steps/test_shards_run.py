@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from data.test_tar_shards import write_shards
 from groups import in_group
+from torch import Tensor
 
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe, RecipeError, parse_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.run import run_recipe
 from unitmargin.steps.train import train_run
+from unitmargin.training.share import Share
 from unitmargin.training.stream_trainer import StreamTrainer
 
 pytest.importorskip("webdataset", reason="the extra `shards` is not installed")
@@ -49,6 +51,39 @@ def test_two_processes_walk_shards_and_neither_waits_for_ever(tmp_path: Path) ->
     folder = RunFolder(tmp_path / "run")
     assert in_group(2, lambda: run_recipe(recipe(tmp_path), folder)) == [True, True]
     assert len(folder.history()) == 3
+
+
+def shares(chosen: Recipe, folder: RunFolder, pieces: int) -> list[tuple[int, int]]:
+    """The samples of each share that this process takes in a training, and of its batch."""
+    step, sizes = StreamTrainer._step, []
+
+    def noted(self: StreamTrainer, share: Share, progress: float) -> Tensor:
+        sizes.append((len(share.inputs), share.batch))
+        return step(self, share, progress)
+
+    StreamTrainer._step = noted  # type: ignore[method-assign]
+    train_run(chosen.changed(training={"pieces": pieces}), folder)
+    StreamTrainer._step = step  # type: ignore[method-assign]
+    return sizes
+
+
+def test_pieces_of_shards_leave_every_process_its_share(tmp_path: Path) -> None:
+    chosen = recipe(tmp_path, epochs=1)
+    usual, parted = (
+        in_group(2, lambda pieces=n: shares(chosen, RunFolder(tmp_path / str(pieces)), pieces))
+        for n in (1, 4)
+    )
+    assert parted == usual == [[(8, 16)] * 5] * 2
+    folder = RunFolder(tmp_path / "refused")
+    refused = in_group(2, lambda: refusal(chosen.changed(training={"pieces": 3}), folder))
+    assert refused == ["pieces must be 1, or a multiple of the number of processes, 2"] * 2
+    assert not folder.path.exists()
+
+
+def refusal(chosen: Recipe, folder: RunFolder) -> str:
+    with pytest.raises(ValueError, match="pieces") as raised:
+        train_run(chosen, folder)
+    return str(raised.value).partition(", where")[0]
 
 
 def stopped(chosen: Recipe, folder: RunFolder, stop: int) -> str:

@@ -22,6 +22,12 @@ TRAINING_SAMPLES = 50_000
 """Of CIFAR-10."""
 
 
+UNSEEN: dict[str, int | bool] = {
+    "evaluate_every": 1, "pieces": 1, "recompute_activations": False
+}  # fmt: skip
+"""Options that change no result but by the rounding of a sum, each with its default."""
+
+
 def budget(run: RunFolder) -> str:
     """Epochs of a run, and of how many in the paper where the two differ.
 
@@ -75,7 +81,7 @@ def changes(run: RunFolder) -> str:
         | model_options(recipe)
         for recipe in (recipe, row)
     )  # fmt: skip
-    unused = {"epochs", "steps", "seed", "evaluate_every", *unused_options(recipe)}
+    unused = {"epochs", "steps", "seed", *UNSEEN, *unused_options(recipe)}
     changed = [name for name in ours if name not in unused and ours[name] != paper.get(name)]
     return ", ".join(f"{name} {_shown(ours[name])}" for name in changed) or "nothing"
 
@@ -100,7 +106,7 @@ def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
     Trainings by minutes count their own steps, so lengths are compared to two digits.
     """
     groups: dict[tuple[str, str], list[RunFolder]] = {}
-    any_length = {"seed": 0, "evaluate_every": 1, "epochs": 1, "steps": 0}
+    any_length = {"seed": 0, "epochs": 1, "steps": 0, **UNSEEN}
     for run in runs:
         recipe = run.recipe().placeless().changed(training=any_length)
         recipe = recipe.changed(name="any", verify_samples=1)

@@ -7,6 +7,7 @@ from functools import partial
 
 import torch
 
+from unitmargin.data import TarShards
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
@@ -15,6 +16,7 @@ from unitmargin.runs.weights import origin_of, write_weights
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.logs import Log, open_log, require_log
+from unitmargin.training.pieces import require_pieces
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes
 from unitmargin.training.schedules import extendable
@@ -67,6 +69,7 @@ def train_run(
     dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
     require_precision(recipe.training.precision, model)
+    require_pieces(recipe.training.pieces, processes, isinstance(dataset.train, TarShards))
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))

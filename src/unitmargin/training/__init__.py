@@ -2,5 +2,5 @@
 
 __all__ = [
     "checkpoint", "identity", "joint_optimizer", "logs", "memory", "optimizers", "options",
-    "precision", "processes", "sample_trainer", "schedules", "train", "trainer",
+    "pieces", "precision", "processes", "sample_trainer", "schedules", "train", "trainer",
 ]  # fmt: skip

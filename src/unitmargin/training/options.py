@@ -23,6 +23,8 @@ class TrainingOptions(Options):
         steps: the training ends after this many steps, in the middle of an epoch if need be, and
             the schedule runs by them; 0: after whole epochs.
         batch_size: samples a step.
+        pieces: a batch is computed in so many, one after another, whose gradients are added in
+            their order.
         optimizer: adam or sgd, of weights that are not on the manifold.
         momentum: of sgd.
         weight_decay: of adam or sgd, as a multiple of the weight added to its gradient.
@@ -37,6 +39,8 @@ class TrainingOptions(Options):
         crop, padding: random crop after padding by this many pixels, zeros or reflect.
         flip: random horizontal flip.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
+        recompute_activations: activations are computed again in the backward pass, where they are
+            kept otherwise.
         evaluate_every: the network is evaluated on the test samples after every so many epochs,
             and after the last.
         seed: of weights, order and augmentation.
@@ -45,6 +49,7 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     steps: NonNegativeInt = 0
     batch_size: PositiveInt = 256
+    pieces: PositiveInt = 1
     optimizer: Annotated[str, among("optimizer", ("adam", "sgd"))] = "adam"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: NonNegativeFloat = 0.0
@@ -60,6 +65,7 @@ class TrainingOptions(Options):
     padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
     precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
+    recompute_activations: bool = False
     evaluate_every: PositiveInt = 1
     seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
 

@@ -44,6 +44,11 @@ class Processes:
         """The model with gradients averaged over all processes."""
         return model if self.count == 1 else DistributedDataParallel(model)
 
+    def agree(self, model: nn.Module) -> None:
+        """Give the model the weights that it has in the first process."""
+        for value in model.state_dict().values() if self.count > 1 else ():
+            dist.broadcast(value, 0)
+
     def average(self, value: Tensor) -> float:
         """Mean of a number over all processes."""
         if self.count > 1:

@@ -59,7 +59,7 @@ class SampleTrainer(DrawnTrainer):
 
     def _batch(self, index: Tensor, generator: torch.Generator) -> Share:
         """This process's share of a batch; what is drawn for it is drawn for all of the batch."""
-        options, own = self.options, self.processes.share(torch.arange(len(index)))
+        options, own = self.options, self._own(len(index))
         mirrored = None if self.mirrored is None else self.mirrored[index]
         change = None
         if options.crop or mirrored is not None:

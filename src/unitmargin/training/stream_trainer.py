@@ -11,6 +11,7 @@ from unitmargin.data import TarShards, crop_flip, draw_crops, spare_cores
 from unitmargin.models import Classifier
 from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.pieces import require_pieces
 from unitmargin.training.processes import Processes
 from unitmargin.training.share import Share
 
@@ -31,6 +32,7 @@ class StreamTrainer(DrawnTrainer):
         quiet: bool,
         device: torch.device | None = None,
     ) -> None:
+        require_pieces(options.pieces, processes, streamed=True)
         place = device or torch.device("cpu")
         super().__init__(model, len(stream), options, processes, quiet, place, made_ahead=True)
         self.stream = stream
@@ -43,7 +45,7 @@ class StreamTrainer(DrawnTrainer):
         with closing(stream.images(own, workers)) as images:
             for first in range(0, len(stream), options.batch_size):
                 batch = min(options.batch_size, len(stream) - first)
-                share = list(islice(images, len(processes.share(torch.arange(batch)))))
+                share = list(islice(images, len(self._own(batch))))
                 inputs = torch.stack([image for image, _ in share]).to(self.device)
                 if options.crop or options.flip:
                     crops = draw_crops(len(share), options.crop, options.flip, generator)

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from itertools import islice
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 from tqdm.auto import tqdm
 
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.models import Classifier
+from unitmargin.training.activations import recomputed_activations
 from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.pace import Pace, Watch
+from unitmargin.training.pieces import Pieces
 from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.schedules import SCHEDULES
@@ -42,7 +45,8 @@ class Trainer(ABC):
         require_faithful(model)
         self.model, self.options, self.device = model, options, device
         self.processes, self.quiet = processes, quiet
-        self.network = processes.wrap(model)
+        self.pieces = Pieces(options.pieces, processes, model) if options.pieces > 1 else None
+        self.network = model if self.pieces else processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
         momentum = options.momentum if options.optimizer == "sgd" else None
         self.optimizers = build_optimizers(
@@ -84,7 +88,7 @@ class Trainer(ABC):
                 ) from error
             watch.show(bar)
         # The device is through with all steps when their loss is read.
-        mean = self.processes.average(total) / watch.samples
+        mean = (float(total) if self.pieces else self.processes.average(total)) / watch.samples
         self.pace = watch.pace()
         if not math.isfinite(mean):
             raise FloatingPointError(
@@ -97,15 +101,33 @@ class Trainer(ABC):
         """Whether the network is evaluated after this epoch."""
         return (epoch + 1) % self.options.evaluate_every == 0 or epoch + 1 == self.epochs
 
+    def _own(self, batch: int) -> Int[Tensor, " share"]:
+        """Where in a batch this process's samples stand."""
+        if self.pieces:
+            return self.pieces.positions(batch)
+        return self.processes.share(torch.arange(batch))
+
     def _step(self, share: Share, progress: float) -> Tensor:
         options = self.options
-        with training_precision(options.precision, self.device):
-            loss = self.loss(self.network(share.inputs), share.labels)
-            loss = loss * self.processes.weight(share.batch, len(share.labels))
-            loss.backward()
+        if self.pieces:
+            loss = self.pieces.differentiate(share, self._backward)
+        else:
+            factor = self.processes.weight(share.batch, len(share.labels))
+            loss = self._backward(share.inputs, share.labels, factor)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["initial_lr"] * SCHEDULES[options.schedule](progress)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    def _backward(self, inputs: Tensor, labels: Tensor, factor: float) -> Tensor:
+        """Add the gradient of a mean loss, times a factor, to the parameters; that number."""
+        options = self.options
+        with (
+            training_precision(options.precision, self.device),
+            recomputed_activations(self.model, options.recompute_activations),
+        ):
+            loss = self.loss(self.network(inputs), labels) * factor
+            loss.backward()
         return loss.detach()
