@@ -1,12 +1,12 @@
 """Accuracy of recipes at equal core-seconds, on training images that are held out.
 
-    python benchmarks/accuracy.py RECIPE... --data IMAGES [--seconds 60] [--seeds 2]
+    python benchmarks/accuracy.py RECIPE... --data IMAGES [--seconds 60 | --steps N] [--seeds 2]
         [--set training.temperature=0.3 model.plan='["fold 4", "group 3"]'] [--json-lines FILE]
 
 Each recipe is trained with as many steps as take so many core-seconds, counted by the processor
-time of the steps alone, on all training images but ``HELD_OUT``, and judged on those; test images
-are not touched. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1: core-seconds of
-threads that wait count too.
+time of the steps alone, or with ``--steps``, on all training images but ``HELD_OUT``, and judged on
+those; test images are not touched. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1:
+core-seconds of threads that wait count too.
 """
 
 import argparse
@@ -94,9 +94,9 @@ def steps_within(recipe: Recipe, dataset: Dataset, samples: Samples, seconds: fl
     return max(1, round(seconds * TIMED_STEPS / (time.process_time() - started)))
 
 
-def train(recipe: Recipe, dataset: Dataset, seconds: float) -> Row:
+def train(recipe: Recipe, dataset: Dataset, seconds: float, steps: int | None) -> Row:
     kept, held = split(dataset)
-    steps = steps_within(recipe, dataset, kept, seconds)
+    steps = steps or steps_within(recipe, dataset, kept, seconds)
     recipe = recipe.changed(training={"steps": steps})
     model = open_model(recipe, dataset)
     trainer = SampleTrainer(model, kept, recipe.training, Processes(), quiet=True)
@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("recipes", nargs="+")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--set", nargs="*", default=[], dest="settings")
     parser.add_argument("--json-lines", type=Path)
@@ -143,7 +144,8 @@ def main() -> None:
         for seed in range(arguments.seeds):
             recipe = read(name, arguments.settings, arguments.data, seed)
             with retained_memory():
-                rows.append(train(recipe, open_dataset(recipe), arguments.seconds))
+                dataset = open_dataset(recipe)
+                rows.append(train(recipe, dataset, arguments.seconds, arguments.steps))
             if arguments.json_lines:
                 line = rows[-1]._asdict() | {"settings": arguments.settings} | provenance()
                 with arguments.json_lines.open("a") as file:
