@@ -1,5 +1,6 @@
 """Groups of processes: each does its share, and together they do what one does."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,25 @@ def test_batches_made_ahead_come_in_order_and_end_with_their_reader() -> None:
     assert next(reader).batch == 0
     reader.close()
     assert made == [0, 1]
+
+
+def test_batches_are_made_ahead_without_helpers() -> None:
+    """Where the thread that makes them has two, they and those of the step share the cores."""
+    helpers, threads = torch.get_num_threads(), []
+
+    def batches() -> Any:
+        torch.rand(100_000).sin()  # an operation that would have helpers
+        threads.append(torch.get_num_threads())
+        yield Share(torch.zeros(1), torch.zeros(1), 1)
+
+    try:
+        torch.set_num_threads(2)
+        list(ahead(batches()))
+        with ThreadPoolExecutor(1) as other:
+            of_others = other.submit(torch.get_num_threads).result()
+        assert (threads, torch.get_num_threads(), of_others) == ([1], 2, 2)
+    finally:
+        torch.set_num_threads(helpers)
 
 
 def test_a_fault_in_a_batch_made_ahead_is_raised_where_it_is_used() -> None:

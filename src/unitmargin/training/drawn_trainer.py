@@ -24,12 +24,26 @@ TIMED_STEPS = 4
 
 
 def ahead(batches: Iterator[Share]) -> Iterator[Share]:
-    """The batches, each made by another thread while the one before it is used."""
+    """The batches, each made by another thread while the one before it is used.
+
+    That thread computes alone: helpers of its own would take the cores from those of the step,
+    which wait for each other.
+    """
+    helpers = torch.get_num_threads()
     with ThreadPoolExecutor(1) as thread:
+        thread.submit(_compute_alone).result()
+        torch.set_num_threads(helpers)
         following = thread.submit(next, batches, None)
         while (batch := following.result()) is not None:
             following = thread.submit(next, batches, None)
             yield batch
+
+
+def _compute_alone() -> None:
+    """No helpers for this thread, nor, until the number is set again, for those that start."""
+    torch.set_num_threads(1)
+    # A thread takes the number over when it is asked for, or at its first operation.
+    torch.get_num_threads()
 
 
 class DrawnTrainer(Trainer):
