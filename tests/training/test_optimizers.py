@@ -114,11 +114,12 @@ def test_a_zero_gradient_moves_nothing() -> None:
     torch.testing.assert_close(parameter.detach(), before, rtol=0, atol=1e-6)
 
 
-def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
-    parameters = [nearest_problem(rows, 8, False)[0] for rows in (8, 6, 6)]
-    optimizer = ManifoldDescent(parameters, lr=0.01, interval=2)
+def moves(
+    optimizer: ManifoldDescent, parameters: list[nn.Parameter], steps: int
+) -> list[list[bool]]:
+    """Which parameters each of so many steps moves."""
     moved: list[list[bool]] = []
-    for _ in range(4):
+    for _ in range(steps):
         before = [p.detach().clone() for p in parameters]
         for parameter in parameters:
             parameter.grad = torch.randn_like(parameter)
@@ -126,6 +127,13 @@ def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
         moved.append(
             [not torch.equal(p.detach(), b) for p, b in zip(parameters, before, strict=True)]
         )
+    return moved
+
+
+def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
+    parameters = [nearest_problem(rows, 8, False)[0] for rows in (8, 6, 6)]
+    optimizer = ManifoldDescent(parameters, lr=0.01, interval=2)
+    moved = moves(optimizer, parameters, 4)
     # 8 x 8 x 8 products alone weigh as much as those of the two others, nearly.
     assert moved[0] == moved[2] != moved[1] == moved[3]
     assert [a != b for a, b in zip(moved[0], moved[1], strict=True)] == [True] * 3
@@ -135,18 +143,10 @@ def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
 def test_cheap_stacks_move_four_times_in_an_interval() -> None:
     parameters = [nn.Parameter(torch.eye(size)[None]) for size in (16, 2, 3)]
     optimizer = ManifoldDescent(parameters, lr=0.01, interval=8)
-    moved: list[list[bool]] = []
-    for _ in range(16):
-        before = [p.detach().clone() for p in parameters]
-        for parameter in parameters:
-            parameter.grad = torch.randn_like(parameter)
-        optimizer.step()
-        moved.append(
-            [not torch.equal(p.detach(), b) for p, b in zip(parameters, before, strict=True)]
-        )
+    moved = moves(optimizer, parameters, 16)
     dear, *cheap = zip(*moved, strict=True)
-    assert [step for step, moves in enumerate(dear) if moves] == [0, 8]
-    assert [[step for step, moves in enumerate(one) if moves] for one in cheap] == [
+    assert [step for step, turn in enumerate(dear) if turn] == [0, 8]
+    assert [[step for step, turn in enumerate(one) if turn] for one in cheap] == [
         list(range(0, 16, 2))
     ] * 2
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.foundation.numbers import require_whole
+from unitmargin.layers.cutting import cut_maps
 from unitmargin.layers.slices import Arrangement, Slices
 
 Maps = Float[Tensor, "batch c h w"]
@@ -31,11 +32,11 @@ def mix(
         ValueError: no maps of this arrangement and weight.
     """
     arrangement.require_maps(x, arrangement.channels(weight.shape[0], weight.shape[1]))
+    slices = cut_maps(x, arrangement)
     if not torch.is_grad_enabled():
-        mixed = _products(_cut(x, arrangement), weight, bias)
+        mixed = _products(slices, weight, bias)
         mixed[..., :absolute].abs_()
         return arrangement.place(mixed, x.shape[1])
-    slices = _Cut.apply(x, arrangement)  # type: ignore[no-untyped-call]
     output: Tensor = _Mix.apply(slices, weight, bias, arrangement, absolute, x.shape[1])[0]  # type: ignore[no-untyped-call]
     return output
 
@@ -51,38 +52,11 @@ def require_absolute(absolute: int, side: int) -> int:
     return count
 
 
-def _cut(x: Maps, arrangement: Arrangement) -> Slices:
-    slices = arrangement.cut(x)
-    # Strides that depend on the shape alone: products of others are summed in other orders.
-    return slices.flatten().view(slices.shape)
-
-
 def _products(slices: Slices, weight: Weights, bias: Biases) -> Slices:
     return torch.baddbmm(bias[:, None, :], slices, weight.mT)
 
 
-class _Cut(torch.autograd.Function):
-    """Slices of maps. What torch derives for a gather adds entries one by one."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, arrangement: Arrangement) -> Tensor:
-        return _cut(x, arrangement)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, ctx.arrangement = inputs
-        ctx.channels = x.shape[1]
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return ctx.arrangement.uncut(gradients[0], ctx.channels), None
-
-
 class _Mix(torch.autograd.Function):
-    """Slices to the maps of their products."""
-
     generate_vmap_rule = True
 
     @staticmethod

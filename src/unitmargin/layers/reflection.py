@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.layers.cutting import cut_maps
 from unitmargin.layers.slices import Arrangement, Slices
 
 Maps = Float[Tensor, "batch c h w"]
@@ -22,27 +23,25 @@ def reflect(
     r""":math:`y_s = x_s - 2 W_s^T \max(W_s x_s + b_s, 0)` for every slice s.
 
     All of one type. The output is the same, bit for bit, however ``x`` lies in memory. Saved for
-    the backward pass are ``x`` and the k positive parts of each slice.
+    the backward pass are the slices and the k positive parts of each.
     Cost: two products with each matrix, four more backwards, a copy of the map on either side.
 
     Raises:
         ValueError: no maps of this arrangement and weight.
     """
     arrangement.require_maps(x, arrangement.channels(weight.shape[0], weight.shape[2]))
+    slices = cut_maps(x, arrangement)
     if not torch.is_grad_enabled():
-        reflected, _ = _products(x, weight, bias, arrangement)
+        reflected, _ = _products(slices, weight, bias)
         return arrangement.place(reflected, x.shape[1])
-    output: Tensor = _Reflect.apply(x, weight, bias, arrangement)[0]  # type: ignore[no-untyped-call]
+    output: Tensor = _Reflect.apply(slices, weight, bias, arrangement, x.shape[1])[0]  # type: ignore[no-untyped-call]
     return output
 
 
 def _products(
-    x: Maps, weight: Weights, bias: Biases, arrangement: Arrangement
+    slices: Slices, weight: Weights, bias: Biases
 ) -> tuple[Slices, Float[Tensor, "stack rows k"]]:
     """Reflected slices, and the positive parts of their coordinates."""
-    slices = arrangement.cut(x)
-    # Strides that depend on the shape alone: products of others are summed in other orders.
-    slices = slices.flatten().view(slices.shape)
     positive = torch.baddbmm(bias[:, None, :], slices, weight.mT).relu_()
     return torch.baddbmm(slices, positive, weight, alpha=-2.0), positive
 
@@ -52,20 +51,20 @@ class _Reflect(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        x: Tensor, weight: Tensor, bias: Tensor, arrangement: Arrangement
+        slices: Tensor, weight: Tensor, bias: Tensor, arrangement: Arrangement, channels: int
     ) -> tuple[Tensor, Tensor]:
-        reflected, positive = _products(x, weight, bias, arrangement)
-        return arrangement.place(reflected, x.shape[1]), positive
+        reflected, positive = _products(slices, weight, bias)
+        return arrangement.place(reflected, channels), positive
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, weight, _, ctx.arrangement = inputs
-        ctx.save_for_backward(x, weight, output[1])
+        slices, weight, _, ctx.arrangement, _ = inputs
+        ctx.save_for_backward(slices, weight, output[1])
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        x, weight, positive = ctx.saved_tensors
+        slices, weight, positive = ctx.saved_tensors
         if gradients[0] is None:
             gradient = positive.new_zeros(*positive.shape[:2], weight.shape[2])
         else:
@@ -74,15 +73,13 @@ class _Reflect(torch.autograd.Function):
         if gradients[1] is not None:  # in a second derivative, where the positive parts move too
             through = through - 0.5 * gradients[1]
         through = through * (positive > 0)
-        of_x = of_weight = of_bias = None
+        of_slices = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
-            back = torch.baddbmm(gradient, through, weight, alpha=-2.0)
-            of_x = ctx.arrangement.uncut(back, x.shape[1])
+            of_slices = torch.baddbmm(gradient, through, weight, alpha=-2.0)
         if ctx.needs_input_grad[1]:
             both = torch.bmm(positive.mT, gradient)
-            slices = ctx.arrangement.cut(x)
             of_weight = torch.baddbmm(both, through.mT, slices, beta=-2.0, alpha=-2.0)
         if ctx.needs_input_grad[2]:
             twos = through.new_full((1, 1, 1), -2.0).expand(len(through), 1, through.shape[1])
             of_bias = torch.bmm(twos, through)[:, 0]
-        return of_x, of_weight, of_bias, None
+        return of_slices, of_weight, of_bias, None, None
