@@ -3,7 +3,7 @@
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
 Every run is a finished folder; its minutes are the processor time that history.csv tells. Seeds
-are averaged; recipes of one model are one line.
+are averaged; recipes of one model and loss are one line, and networks that widen have their own.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from unitmargin.paper.canvas import panels
 from unitmargin.reporting.drawing import CLASS_COLOURS, label, legend, percent_axis
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.provenance import provenance
+from unitmargin.runs.recipe import Recipe
 
 
 def core_minutes(folder: RunFolder) -> float:
@@ -35,6 +36,18 @@ def core_minutes(folder: RunFolder) -> float:
     return sum(one for one in told if one is not None) / 60.0
 
 
+def family(recipe: Recipe) -> str:
+    """The line of the figure that a recipe belongs to.
+
+    Example:
+        >>> family(read_recipe("recipes/cifar10-wide.toml"))
+        'mixing_ugnn widened, offset_cross_entropy'
+    """
+    plan = recipe.model.options.get("plan", ())
+    widens = any(step.startswith("widen") for step in plan)
+    return f"{recipe.model.name}{' widened' * widens}, {recipe.training.loss}"
+
+
 def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
     """What a run cost and reached."""
     recipe, certificates = folder.recipe(), folder.certificates()
@@ -42,7 +55,7 @@ def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
     free = [row for row in searches if row["box"] == "none"]
     return {
         "recipe": recipe.name,
-        "family": recipe.model.name,
+        "family": family(recipe),
         "seed": recipe.training.seed,
         "minutes": core_minutes(folder),
         "clean": float(certificates.right.double().mean()),
@@ -95,7 +108,7 @@ def main() -> None:
         for row in rows:
             tight = "-" if row["tightness"] is None else f"{row['tightness']:.4f}"
             print(
-                f"{name:<14} {row['recipe']:<24} {row['seeds']} seeds  {row['minutes']:7.2f} min  "
+                f"{name:<42} {row['recipe']:<24} {row['seeds']} seeds  {row['minutes']:7.2f} min  "
                 f"clean {row['clean']:.4f}  certified {row['certified']:.4f}  tightness {tight}"
             )
     if arguments.json:

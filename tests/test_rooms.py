@@ -21,7 +21,8 @@ OPEN = {"steps"}
 
 
 def test_the_root_holds_rooms_and_the_command_line_alone() -> None:
-    files = {"__init__.py", "__init__.pyi", "__main__.py", "arguments.py", "cli.py", "py.typed"}
+    modules = {"__init__.py", "__main__.py", "arguments.py", "cli.py", "verbs.py"}
+    files = modules | {"__init__.pyi", "py.typed"}
     assert {path.name for path in ROOT.iterdir()} - {"__pycache__", "recipes"} == files | ROOMS
 
 
