@@ -32,6 +32,7 @@ from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
+from unitmargin.training.teacher import teach
 
 HELD_OUT = 5_000
 """Training images for choices: their standard error is 0.7 points."""
@@ -101,6 +102,9 @@ def train(recipe: Recipe, dataset: Dataset, seconds: float, steps: int | None) -
     model = open_model(recipe, dataset)
     trainer = SampleTrainer(model, kept, recipe.training, Processes(), quiet=True)
     started = time.process_time()
+    if recipe.training.teacher_epochs:
+        device = torch.device("cpu")
+        trainer.lesson = teach(kept, model.n_classes, recipe.training, Processes(), device)
     for epoch in range(trainer.epochs):
         trainer.epoch(epoch)
     core_seconds = time.process_time() - started

@@ -19,8 +19,8 @@ from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.report import report_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import verify, verify_run
+from unitmargin.training.evaluation import evaluate
 from unitmargin.training.options import TrainingOptions
-from unitmargin.training.train import evaluate
 
 NOT_PROMISED = {"unit_gradient", "closed_form_outside_radius"}
 

@@ -24,12 +24,13 @@ from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.train import train_run
+from unitmargin.training.evaluation import evaluate
 from unitmargin.training.logs import LOGS
 from unitmargin.training.losses import LOSSES
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
-from unitmargin.training.train import EpochRecord, TrainResult, evaluate, train
+from unitmargin.training.train import EpochRecord, TrainResult, train
 from unitmargin.training.trainer import Trainer
 
 EPOCHS = 4

@@ -15,11 +15,12 @@ from unitmargin.models.freezing import fixed_network
 from unitmargin.training import sample_trainer
 from unitmargin.training import train as training
 from unitmargin.training.drawn_trainer import ahead
+from unitmargin.training.evaluation import evaluate
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.share import Share
-from unitmargin.training.train import evaluate, train
+from unitmargin.training.train import train
 
 EXACTNESS = 1e-6
 """Gradients are summed in another order, which rounds them otherwise: by 1e-7 here. In a longer

@@ -20,13 +20,14 @@ from unitmargin.training.pieces import require_pieces
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes
 from unitmargin.training.schedules import extendable
+from unitmargin.training.teacher import require_teachable, teacher_file
 from unitmargin.training.train import EpochRecord, drawn_trainer, train
 
 
 def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
     """How many steps of a recipe take about that long, at least one; a few are made and timed.
 
-    The evaluation after each epoch comes on top.
+    The evaluation after each epoch comes on top, and a teacher.
     """
     processes, place = join_processes(device)
     dataset = open_dataset(recipe)
@@ -70,6 +71,7 @@ def train_run(
     model = open_model(recipe, dataset)
     require_precision(recipe.training.precision, model)
     require_pieces(recipe.training.pieces, processes, isinstance(dataset.train, TarShards))
+    require_teachable(dataset.train, recipe.training)
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
@@ -92,7 +94,8 @@ def train_run(
         if processes.first:
             write_weights(folder.weights_file, model, origin)
             if not extendable(recipe.training.schedule):
-                folder.checkpoint_file.unlink(missing_ok=True)
+                for file in (folder.checkpoint_file, teacher_file(folder.checkpoint_file)):
+                    file.unlink(missing_ok=True)
     processes.wait()
     return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
 

@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import cast
 
+from torch import nn
 from torch.utils.checkpoint import checkpoint_sequential
-
-from unitmargin.models import Classifier
 
 
 @contextmanager
-def recomputed_activations(model: Classifier, wanted: bool = True) -> Iterator[None]:
+def recomputed_activations(model: nn.Module, wanted: bool = True) -> Iterator[None]:
     r"""Within it, a forward pass keeps the inputs of runs of layers alone, and the backward pass
     computes what is inside of a run again.
 
@@ -31,7 +31,7 @@ def recomputed_activations(model: Classifier, wanted: bool = True) -> Iterator[N
     if not wanted:
         yield
         return
-    features = model.features
+    features = cast(nn.Sequential, model.get_submodule("features"))
     # Not the Sequential itself, whose children are each layer once, also one that stands twice.
     layers = list(features)
     runs = max(1, round(math.sqrt(len(layers))))

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.models import Classifier
 from unitmargin.training.identity import Identity, require_same_training
 
 Optimizers = Sequence[torch.optim.Optimizer]
@@ -45,7 +44,7 @@ class Checkpoint:
         stored, epochs = self.state.identity, len(self.history)
         require_same_training(self.path, stored, epochs, identity, samples)
 
-    def restore(self, model: Classifier, optimizers: Optimizers) -> None:
+    def restore(self, model: nn.Module, optimizers: Optimizers) -> None:
         """Put the state of model and optimisers in place."""
         try:
             self._restore(model, optimizers)
@@ -55,7 +54,7 @@ class Checkpoint:
                 f"{self.path} is of another model ({reason}); delete it to start again"
             ) from None
 
-    def _restore(self, model: Classifier, optimizers: Optimizers) -> None:
+    def _restore(self, model: nn.Module, optimizers: Optimizers) -> None:
         def below(prefix: str) -> dict[str, Tensor]:
             named = self.tensors.items()
             return {k.removeprefix(prefix): v for k, v in named if k.startswith(prefix)}
@@ -69,7 +68,7 @@ class Checkpoint:
             optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
 
 
-def write_checkpoint(path: Path, model: Classifier, optimizers: Optimizers, state: State) -> None:
+def write_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, state: State) -> None:
     """Write all that a training needs to go on after an epoch; see :func:`read_checkpoint`."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, optimizer in enumerate(optimizers):

@@ -8,8 +8,8 @@ from itertools import count, islice
 from pathlib import Path
 
 import torch
+from torch import nn
 
-from unitmargin.models import Classifier
 from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
 from unitmargin.training.identity import Identity
 from unitmargin.training.options import TrainingOptions
@@ -57,7 +57,7 @@ class DrawnTrainer(Trainer):
 
     def __init__(
         self,
-        model: Classifier,
+        model: nn.Module,
         length: int,
         options: TrainingOptions,
         processes: Processes,

@@ -34,10 +34,10 @@ class LoaderTrainer(Trainer):
     ) -> None:
         require_loader(loader, options, processes)
         super().__init__(model, options, processes, quiet, device, len(loader))
-        self.loader = loader
+        self.loader, self.classifier = loader, model
 
     def _batches(self, epoch: int) -> Iterator[Share]:
-        for inputs, labels in loaded(self.loader, self.model):
+        for inputs, labels in loaded(self.loader, self.classifier):
             yield Share(inputs.to(self.device), labels.to(self.device), len(labels))
 
 
@@ -52,11 +52,11 @@ def require_loader(loader: DataLoader[Any], options: TrainingOptions, processes:
         ) from None
     if length == 0:
         raise ValueError("train_data must yield a batch at least, got none; add samples")
-    given = [name for name in ("crop", "flip") if getattr(options, name)]
+    given = [name for name in ("crop", "flip", "teacher_epochs") if getattr(options, name)]
     if given:
         raise ValueError(
-            f"{given[0]} must be left out with a DataLoader, which augments by itself, got "
-            f"{getattr(options, given[0])}; pass a Dataset, or augment in the loader"
+            f"{given[0]} must be left out with a DataLoader, whose samples have no "
+            f"numbers and are augmented by it, got {getattr(options, given[0])}; pass a Dataset"
         )
     if processes.count > 1:
         raise ValueError(

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 Logits = Float[Tensor, "batch c"]
 Labels = Int[Tensor, " batch"]
+SoftLabels = Float[Tensor, "batch c"]
+"""Shares of the classes, one row a sample."""
+
 Mean = Float[Tensor, ""]
 
 
@@ -25,13 +28,17 @@ def multi_margin(logits: Logits, labels: Labels, margin: float) -> Mean:
     return nn.functional.multi_margin_loss(logits, labels, margin=margin)
 
 
-def offset_cross_entropy(logits: Logits, labels: Labels, offset: float, temperature: float) -> Mean:
+def offset_cross_entropy(
+    logits: Logits, labels: Labels | SoftLabels, offset: float, temperature: float
+) -> Mean:
     r"""Cross-entropy of :math:`(f - \text{offset} \cdot \mathrm{onehot}(y)) / \text{temperature}`.
 
-    The offset asks for a margin, the temperature sets how much larger margins still pay.
+    The offset asks for a margin, the temperature sets how much larger margins still pay. Soft
+    labels take the place of onehot(y).
     Source: Prach, Lampert, arXiv 2208.03160 (there times the temperature).
     """
-    shifted = logits - offset * nn.functional.one_hot(labels, logits.shape[1]).to(logits.dtype)
+    soft = labels if labels.ndim > 1 else nn.functional.one_hot(labels, logits.shape[1])
+    shifted = logits - offset * soft.to(logits.dtype)
     return nn.functional.cross_entropy(shifted / temperature, labels)
 
 
@@ -39,6 +46,9 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
     loss.__name__: loss for loss in (multi_margin, offset_cross_entropy)
 }
 """Losses by name; a parameter behind logits and labels is the training option of its name."""
+
+SOFT_LABELS = (offset_cross_entropy.__name__,)
+"""Losses that take soft labels."""
 
 
 def bound_loss(name: str, options: object) -> Callable[[Tensor, Tensor], Tensor]:

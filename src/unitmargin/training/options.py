@@ -3,11 +3,18 @@
 import math
 from typing import Annotated
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from unitmargin.data.augment import MODES
 from unitmargin.foundation.options import Options, among
-from unitmargin.training.losses import LOSSES
+from unitmargin.training.losses import LOSSES, SOFT_LABELS
 from unitmargin.training.precision import PRECISIONS
 from unitmargin.training.schedules import SCHEDULES
 
@@ -38,6 +45,10 @@ class TrainingOptions(Options):
         offset, temperature: of offset_cross_entropy, in input units.
         crop, padding: random crop after padding by this many pixels, zeros or reflect.
         flip: random horizontal flip.
+        teacher_epochs: of an unconstrained network that is trained first and thrown away, whose
+            answers soften the labels of images; 0: none.
+        teacher_share: of its answers in a label; the rest is the class.
+        teacher_temperature: divides its logits.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
         recompute_activations: activations are computed again in the backward pass, where they are
             kept otherwise.
@@ -64,10 +75,22 @@ class TrainingOptions(Options):
     crop: NonNegativeInt = 0
     padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
+    teacher_epochs: NonNegativeInt = 0
+    teacher_share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    teacher_temperature: PositiveFloat = 2.0
     precision: Annotated[str, among("precision", PRECISIONS)] = "float32"
     recompute_activations: bool = False
     evaluate_every: PositiveInt = 1
     seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
+
+    @model_validator(mode="after")
+    def _judge_teacher(self) -> "TrainingOptions":
+        if self.teacher_epochs and self.loss not in SOFT_LABELS:
+            raise ValueError(
+                f"loss must take soft labels where a teacher makes them, got {self.loss!r}; use "
+                f"{', '.join(SOFT_LABELS)}, or no teacher_epochs"
+            )
+        return self
 
     def epoch_steps(self, samples: int) -> int:
         """Steps of a pass over so many samples."""

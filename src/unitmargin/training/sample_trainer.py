@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from unitmargin.data import Samples, crop_flip, draw_crops
-from unitmargin.models import Classifier
 from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
@@ -26,7 +25,7 @@ class SampleTrainer(DrawnTrainer):
 
     def __init__(
         self,
-        model: Classifier,
+        model: nn.Module,
         samples: Samples,
         options: TrainingOptions,
         processes: Processes,
@@ -66,4 +65,7 @@ class SampleTrainer(DrawnTrainer):
             crops = draw_crops(len(index), options.crop, mirrored, generator).at(own)
             change = partial(crop_flip, crops=crops, padding=options.crop, mode=options.padding)
         chosen = index[own].to(self.samples.device)
-        return Share(*self.samples.batch(chosen, change, self.device), len(index))
+        inputs, labels = self.samples.batch(chosen, change, self.device)
+        if self.lesson:
+            labels = self.lesson.labels[chosen].to(self.device)
+        return Share(inputs, labels, len(index))

@@ -11,17 +11,15 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
 from unitmargin.auditing.audit import largest_error, network_rows
-from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
-from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
 from unitmargin.foundation.numbers import shown
-from unitmargin.frozen import FixedNetwork
-from unitmargin.layers.margin import margins
+from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.drawn_trainer import DrawnTrainer
+from unitmargin.training.evaluation import evaluate
 from unitmargin.training.identity import identify
 from unitmargin.training.loader import LoaderTrainer, loaded_domain
 from unitmargin.training.memory import held_memory, retained_memory
@@ -29,12 +27,8 @@ from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.stream_trainer import StreamTrainer
+from unitmargin.training.teacher import require_teachable, teach, teacher_file
 from unitmargin.training.trainer import Trainer
-
-ALONE = Processes()
-
-EVALUATION_BATCH = 2048
-"""Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
 
 Data = Given | TarShards | Dataset
 """What is trained and evaluated on."""
@@ -44,6 +38,8 @@ Data = Given | TarShards | Dataset
 class EpochRecord:
     """One line of history.csv; accuracies are shares of the test samples, None where an epoch was
     not evaluated.
+
+    ``seconds`` and ``core_seconds`` of the first epoch include those of a teacher.
 
     ``rate`` is samples a second in the steps, ``waiting`` the share of their time in which the
     first process waited for data, ``memory`` the bytes that it held: on a GPU at most, else at the
@@ -136,6 +132,7 @@ def train(
         2
     """
     require_kind("model", model, Classifier, "pass a unitmargin model")
+    require_faithful(model)
     if test_data is None and isinstance(train_data, Dataset):
         test_data = train_data.test
     by_loader = isinstance(train_data, DataLoader)
@@ -151,26 +148,31 @@ def train(
     quiet = quiet or not processes.first
     trainer: Trainer
     history: list[EpochRecord] = []
+    kept = None
     if samples is None:
         _require_no_checkpoint(file)
         trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
     else:
         _set_domain(model.to(place), samples.domain)
+        require_teachable(samples, options)
         near = samples.near(place)
         trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
-            identity = identify(model, samples, test, options, classes)
-            history += [EpochRecord(**row) for row in sampled.restore(file, identity)]
+            kept = file, identify(model, samples, test, options, classes)
+            history += [EpochRecord(**row) for row in sampled.restore(*kept)]
+        if isinstance(near, Samples) and options.teacher_epochs and len(history) < trainer.epochs:
+            teacher = (teacher_file(kept[0]), kept[1]) if kept else None
+            trainer.lesson = teach(near, model.n_classes, options, processes, place, teacher, quiet)
     test = None if test is None else test.near(place)
     with retained_memory():
         for epoch in range(len(history), trainer.epochs):
-            history.append(_train_epoch(trainer, epoch, test))
+            history.append(_train_epoch(trainer, model, epoch, test))
             if not quiet:
                 tqdm.write(history[-1].line(trainer.epochs))
             if after_epoch and processes.first:
                 after_epoch(history)
-            if file and processes.first:
-                sampled.save(file, identity, [asdict(record) for record in history])
+            if kept and processes.first:
+                sampled.save(*kept, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
 
 
@@ -215,18 +217,23 @@ def _require_no_checkpoint(file: Path | None) -> None:
         )
 
 
-def _train_epoch(trainer: Trainer, epoch: int, test: Samples | None) -> EpochRecord:
+def _train_epoch(
+    trainer: Trainer, model: Classifier, epoch: int, test: Samples | None
+) -> EpochRecord:
     """Train an epoch, and evaluate the network after it if its turn has come."""
     started, worked = time.perf_counter(), time.process_time()
     loss, rate = trainer.epoch(epoch)
     clean = certified = error = None
     if trainer.evaluates(epoch):
-        network = fixed_network(trainer.model.eval())
+        network = fixed_network(model.eval())
         if test is not None:
             clean, certified = evaluate(network, test, trainer.processes, trainer.device)
         error = largest_error(network_rows(network), GNP)
-    seconds = time.perf_counter() - started
-    worked = trainer.processes.total(time.process_time() - worked, trainer.device)
+    seconds, worked = time.perf_counter() - started, time.process_time() - worked
+    if epoch == 0 and trainer.lesson:
+        seconds += trainer.lesson.seconds
+        worked += trainer.lesson.core_seconds
+    worked = trainer.processes.total(worked, trainer.device)
     measured = *trainer.pace, held_memory(trainer.device), worked
     return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds, *measured)
 
@@ -255,28 +262,3 @@ def _fitting(model: Classifier, name: str, data: Data) -> Samples | TarShards:
             "model of more classes"
         )
     return samples
-
-
-@torch.no_grad()
-def evaluate(
-    network: FixedNetwork,
-    samples: Samples,
-    processes: Processes = ALONE,
-    device: torch.device | None = None,
-) -> tuple[float, float]:
-    """Clean accuracy, and the share of samples right with a radius above 36/255.
-
-    Radii here divide by the row distances of the head and the constant of the input normalisation
-    and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
-    measured constants for every layer. Of several processes each evaluates some of the batches.
-    """
-    rows = network.head.weight.double()
-    constants = torch.cdist(rows, rows) * network.input_scale
-    found = []
-    for start in processes.own(range(0, len(samples), EVALUATION_BATCH)):
-        inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH), device=device)
-        logits = network(inputs)
-        radius = certificate_from_logits(logits, constants).radius
-        found.append(((margins(logits, labels) > 0).cpu(), radius.cpu()))
-    right, radius = map(torch.cat, zip(*processes.gather(found), strict=True))
-    return int(right.sum()) / len(samples), certified_share(right, radius, HEADLINE_EPSILON)

@@ -7,12 +7,11 @@ from itertools import islice
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from unitmargin.layers.faithful import require_faithful
-from unitmargin.models import Classifier
 from unitmargin.training.activations import recomputed_activations
+from unitmargin.training.lesson import Lesson
 from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
@@ -31,20 +30,23 @@ class Trainer(ABC):
 
     Args:
         epoch_steps: steps of an epoch.
+
+    Attributes:
+        lesson: of a teacher, whose labels take the place of those of the data; None: of none.
     """
 
     def __init__(
         self,
-        model: Classifier,
+        model: nn.Module,
         options: TrainingOptions,
         processes: Processes,
         quiet: bool,
         device: torch.device,
         epoch_steps: int,
     ) -> None:
-        require_faithful(model)
         self.model, self.options, self.device = model, options, device
         self.processes, self.quiet = processes, quiet
+        self.lesson: Lesson | None = None
         self.pieces = Pieces(options.pieces, processes, model) if options.pieces > 1 else None
         self.network = model if self.pieces else processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
