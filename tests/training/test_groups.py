@@ -12,8 +12,7 @@ from torch import Tensor
 from unitmargin.data import load_dataset
 from unitmargin.models import build_model
 from unitmargin.models.freezing import fixed_network
-from unitmargin.training import sample_trainer
-from unitmargin.training import train as training
+from unitmargin.training import evaluation, sample_trainer
 from unitmargin.training.drawn_trainer import ahead
 from unitmargin.training.evaluation import evaluate
 from unitmargin.training.options import TrainingOptions
@@ -128,13 +127,13 @@ def evaluated(batch: int) -> tuple[int, float, float]:
         return forward(inputs)
 
     object.__setattr__(net, "forward", counted)
-    training.EVALUATION_BATCH = batch
+    evaluation.EVALUATION_BATCH = batch
     found = evaluate(net, load_dataset("digits", limit=LIMIT).test, processes)
     return sum(calls), *found
 
 
 def test_each_process_evaluates_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "EVALUATION_BATCH", 30)
+    monkeypatch.setattr(evaluation, "EVALUATION_BATCH", 30)
     seen, clean, certified = evaluated(30)
     assert seen == LIMIT
     assert in_group(2, lambda: evaluated(30)) == [(110, clean, certified), (90, clean, certified)]

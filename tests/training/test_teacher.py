@@ -137,9 +137,10 @@ def test_an_interrupted_teacher_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pat
             raise StoppedError
         return epoch(self, number)
 
-    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+    with monkeypatch.context() as patch:
         patch.setattr(SampleTrainer, "epoch", stop_in_the_second)
-        lesson(samples, file=file)
+        with pytest.raises(StoppedError):
+            lesson(samples, file=file)
     first = read_checkpoint(file).history
     assert len(first) == 1
     again = lesson(samples, file=file)
@@ -214,9 +215,10 @@ def test_a_training_with_a_teacher_goes_on_bit_by_bit(
             raise StoppedError
         return epoch(self, number)
 
-    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+    with monkeypatch.context() as patch:
         patch.setattr(SampleTrainer, "epoch", stop_in_the_second)
-        student(file)
+        with pytest.raises(StoppedError):
+            student(file)
     assert teacher_file(file).is_file()
     pairs = zip(weights(student(file)), weights(whole), strict=True)
     assert all(torch.equal(mine, other) for mine, other in pairs)

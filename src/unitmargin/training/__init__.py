@@ -2,5 +2,6 @@
 
 __all__ = [
     "checkpoint", "identity", "joint_optimizer", "logs", "memory", "optimizers", "options",
-    "pieces", "precision", "processes", "sample_trainer", "schedules", "train", "trainer",
+    "pieces", "precision", "processes", "sample_trainer", "schedules", "teacher", "train",
+    "trainer",
 ]  # fmt: skip
