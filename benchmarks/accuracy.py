@@ -5,8 +5,9 @@
 
 Each recipe is trained with as many steps as take so many core-seconds, counted by the processor
 time of the steps alone, or with ``--steps``, on all training images but ``HELD_OUT``, and judged on
-those; test images are not touched. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1:
-core-seconds of threads that wait count too.
+those; test images are not touched. A teacher comes on top, and its core-seconds are those of the
+row. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1: core-seconds of threads that
+wait count too.
 """
 
 import argparse

@@ -3,7 +3,8 @@
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
 Every run is a finished folder; its minutes are the processor time that history.csv tells. Seeds
-are averaged; recipes of one model and loss are one line, and networks that widen have their own.
+are averaged; recipes of one model and loss are one line; networks that widen have their own, and
+so have those that had a teacher.
 """
 
 import argparse
@@ -40,12 +41,15 @@ def family(recipe: Recipe) -> str:
     """The line of the figure that a recipe belongs to.
 
     Example:
+        >>> from unitmargin.runs.recipe import read_recipe
         >>> family(read_recipe("recipes/cifar10-wide.toml"))
         'mixing_ugnn widened, offset_cross_entropy'
     """
     plan = recipe.model.options.get("plan", ())
     widens = any(step.startswith("widen") for step in plan)
-    return f"{recipe.model.name}{' widened' * widens}, {recipe.training.loss}"
+    words = [recipe.model.name, *["widened"] * widens]
+    words += ["taught"] * (recipe.training.teacher_epochs > 0)
+    return f"{' '.join(words)}, {recipe.training.loss}"
 
 
 def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:

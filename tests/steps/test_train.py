@@ -471,3 +471,27 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert mine.keys() == other.keys()
     assert all(torch.equal(mine[name], other[name]) for name in mine)
     assert not broken.checkpoint_file.exists()
+
+
+TAUGHT = TINY.changed(training={"teacher_epochs": 5, "batch_size": 16})
+
+
+def test_a_run_interrupted_in_its_teacher_belongs_to_its_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "broken")
+    train_run(TAUGHT, whole)
+    assert not whole.teacher_file.exists()
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 6)
+        with pytest.raises(KeyboardInterrupt):
+            train_run(TAUGHT, broken)
+    assert broken.teacher_file.is_file()
+    assert not broken.checkpoint_file.exists()
+    with pytest.raises(RunError, match="run of another recipe"):
+        train_run(TAUGHT.changed(training={"seed": 1}), broken)
+    assert broken.recipe() == TAUGHT
+    train_run(TAUGHT, broken)
+    mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
+    assert all(torch.equal(mine[name], other[name]) for name in mine)
+    assert not broken.teacher_file.exists()

@@ -93,6 +93,7 @@ def unused_options(recipe: Recipe) -> set[str]:
     unused = {"offset", "temperature"} if margin else {"margin"}
     unused |= set() if "manifold" in options.values() else {"manifold_rate", "interval"}
     unused |= set() if training.optimizer == "sgd" else {"momentum"}
+    unused |= set() if training.teacher_epochs else {"teacher_share", "teacher_temperature"}
     return unused | (set() if training.crop else {"padding"})
 
 

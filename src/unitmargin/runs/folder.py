@@ -19,6 +19,7 @@ from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
 from unitmargin.runs.weights import Origin, read_origin
 from unitmargin.training.identity import identify_data, require_classes
+from unitmargin.training.teacher import teacher_file
 from unitmargin.training.train import EpochRecord
 
 Content = TypeVar("Content")
@@ -49,6 +50,7 @@ class RunFolder:
         self.recipe_file = self.path / "recipe.toml"
         self.split_file = self.path / "split.json"
         self.checkpoint_file = self.path / "checkpoint.safetensors"
+        self.teacher_file = teacher_file(self.checkpoint_file)
         self.weights_file = self.path / "weights.safetensors"
         self.history_file = self.path / "history.csv"
         self.model_file = self.path / "model.safetensors"
@@ -75,8 +77,10 @@ class RunFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether an epoch was trained."""
-        trained = (self.checkpoint_file, self.weights_file, self.model_file)
+        """Whether an epoch was trained, be it of a teacher."""
+        trained = (
+            self.teacher_file, self.checkpoint_file, self.weights_file, self.model_file
+        )  # fmt: skip
         return self.recipe_file.is_file() and any(file.exists() for file in trained)
 
     def require_own(self, recipe: Recipe) -> None:

@@ -20,7 +20,7 @@ from unitmargin.training.pieces import require_pieces
 from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import join_processes
 from unitmargin.training.schedules import extendable
-from unitmargin.training.teacher import require_teachable, teacher_file
+from unitmargin.training.teacher import require_teachable
 from unitmargin.training.train import EpochRecord, drawn_trainer, train
 
 
@@ -94,7 +94,7 @@ def train_run(
         if processes.first:
             write_weights(folder.weights_file, model, origin)
             if not extendable(recipe.training.schedule):
-                for file in (folder.checkpoint_file, teacher_file(folder.checkpoint_file)):
+                for file in (folder.checkpoint_file, folder.teacher_file):
                     file.unlink(missing_ok=True)
     processes.wait()
     return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
@@ -140,3 +140,5 @@ def _require_same_training(folder: RunFolder, identity: Identity, samples: int) 
             )
     if folder.checkpoint_file.is_file():
         read_checkpoint(folder.checkpoint_file).require(identity, samples)
+    if folder.teacher_file.is_file():
+        read_checkpoint(folder.teacher_file).state.identity.require(identity, folder.teacher_file)

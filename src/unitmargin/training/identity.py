@@ -57,6 +57,12 @@ class Identity(Options):
     network: dict[str, str]
     options: TrainingOptions
 
+    def require(self, other: "Identity", file: Path) -> None:
+        """Raise a ValueError unless ``file`` is of the other training, of any length."""
+        self.require_network(other.network, file)
+        self.data.require(other.data, file)
+        self.require_options(other.options, file, LENGTHS)
+
     def require_network(self, network: Mapping[str, str], file: Path) -> None:
         """Raise a ValueError unless ``file`` is of this network; it names the first difference."""
         for name in {**self.network, **network}:
@@ -120,9 +126,7 @@ def require_same_training(
         given: what is to be trained.
         samples: how many training samples there are.
     """
-    stored.require_network(given.network, file)
-    stored.data.require(given.data, file)
-    stored.require_options(given.options, file, LENGTHS)
+    stored.require(given, file)
     schedule = given.options.schedule
     had, wanted = (one.options.count_steps(samples) for one in (stored, given))
     done = epochs * stored.options.epoch_steps(samples)

@@ -20,7 +20,8 @@ from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.drawn_trainer import DrawnTrainer
 from unitmargin.training.evaluation import evaluate
-from unitmargin.training.identity import identify
+from unitmargin.training.identity import Identity, identify
+from unitmargin.training.lesson import Lesson
 from unitmargin.training.loader import LoaderTrainer, loaded_domain
 from unitmargin.training.memory import held_memory, retained_memory
 from unitmargin.training.options import TrainingOptions
@@ -109,7 +110,8 @@ def train(
         options: how; keyword ``changes`` override single ones (``epochs=3``).
         checkpoint: file written after every epoch; if it exists, training goes on from it and
             ends with the same weights as an uninterrupted run on the same machine. More epochs
-            extend it where the schedule has no other rates for those that were made.
+            extend it where the schedule has no other rates for those that were made. A teacher has
+            a file beside it.
         classes: their names, which a checkpoint keeps.
         device: where to train; samples and model are moved there. Under ``torchrun`` every
             process takes its share of each global batch, and ``cuda`` means one GPU a process.
@@ -121,7 +123,8 @@ def train(
         TypeError: a model, data, options or a checkpoint of another kind.
         ValueError: an unknown option or name; inputs or labels that do not fit the model; a
             checkpoint of other options or data, or of another network; with a loader a checkpoint,
-            crop, flip, or several processes.
+            crop, flip, a teacher, or several processes; a teacher of what is no image, of shards,
+            or that knows no more than one class.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -137,9 +140,7 @@ def train(
         test_data = train_data.test
     by_loader = isinstance(train_data, DataLoader)
     samples = None if by_loader else _fitting(model, "train_data", train_data)
-    test = None if test_data is None else _fitting(model, "test_data", test_data)
-    if isinstance(test, TarShards):
-        raise TypeError("test_data must be samples, got TarShards; decode them as images")
+    test = None if test_data is None else _test_samples(model, test_data)
     options = _changed(options, changes)
     if after_epoch is not None and not callable(after_epoch):
         raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
@@ -153,18 +154,17 @@ def train(
         _require_no_checkpoint(file)
         trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
     else:
-        _set_domain(model.to(place), samples.domain)
         require_teachable(samples, options)
+        _set_domain(model.to(place), samples.domain)
         near = samples.near(place)
         trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
             kept = file, identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(*kept)]
-        if isinstance(near, Samples) and options.teacher_epochs and len(history) < trainer.epochs:
-            teacher = (teacher_file(kept[0]), kept[1]) if kept else None
-            trainer.lesson = teach(near, model.n_classes, options, processes, place, teacher, quiet)
     test = None if test is None else test.near(place)
     with retained_memory():
+        if len(history) < trainer.epochs:
+            trainer.lesson = _lesson(trainer, model.n_classes, kept)
         for epoch in range(len(history), trainer.epochs):
             history.append(_train_epoch(trainer, model, epoch, test))
             if not quiet:
@@ -174,6 +174,15 @@ def train(
             if kept and processes.first:
                 sampled.save(*kept, [asdict(record) for record in history])
     return TrainResult(model, tuple(history))
+
+
+def _lesson(trainer: Trainer, classes: int, kept: tuple[Path, Identity] | None) -> Lesson | None:
+    """What the teacher says of the samples, if the training has one."""
+    options = trainer.options
+    if not (isinstance(trainer, SampleTrainer) and options.teacher_epochs):
+        return None
+    given = trainer.samples, classes, options, trainer.processes, trainer.device
+    return teach(*given, (teacher_file(kept[0]), kept[1]) if kept else None, trainer.quiet)
 
 
 def drawn_trainer(
@@ -242,6 +251,13 @@ def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> Tra
     given = TrainingOptions() if options is None else options
     require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
     return given.changed(**changes)
+
+
+def _test_samples(model: Classifier, data: Data) -> Samples:
+    samples = _fitting(model, "test_data", data)
+    if isinstance(samples, TarShards):
+        raise TypeError("test_data must be samples, got TarShards; decode them as images")
+    return samples
 
 
 def _fitting(model: Classifier, name: str, data: Data) -> Samples | TarShards:
