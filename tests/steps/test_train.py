@@ -473,7 +473,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not broken.checkpoint_file.exists()
 
 
-TAUGHT = TINY.changed(training={"teacher_epochs": 5, "batch_size": 16})
+TAUGHT = TINY.changed(training={"teacher_epochs": 5, "teacher_width": 8, "batch_size": 16})
 
 
 def test_a_run_interrupted_in_its_teacher_belongs_to_its_recipe(

@@ -34,13 +34,14 @@ ROUNDING = 1e-6
 CPU = torch.device("cpu")
 
 OPTIONS = TrainingOptions(
-    epochs=2, batch_size=8, crop=1, flip=True, teacher_epochs=EPOCHS, teacher_share=0.75
+    epochs=2,
+    batch_size=8,
+    crop=1,
+    flip=True,
+    teacher_epochs=EPOCHS,
+    teacher_width=4,
+    teacher_share=0.75,
 )
-
-
-@pytest.fixture(autouse=True)
-def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WIDTH", 4)
 
 
 def images(count: int = 40, seed: int = 0) -> Samples:
@@ -149,7 +150,7 @@ def test_statistics_of_few_batches_are_their_mean() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 9), (2, 16, 16)])
 def test_images_of_any_size(shape: tuple[int, ...]) -> None:
-    teacher = build_teacher(shape[0], 4, 0).eval()
+    teacher = build_teacher(shape[0], 4, 2, 0).eval()
     assert teacher(torch.rand(2, *shape)).shape == (2, 4)
 
 

@@ -27,6 +27,8 @@ UNSEEN: dict[str, int | bool] = {
 }  # fmt: skip
 """Options that change no result but by the rounding of a sum, each with its default."""
 
+OF_A_TEACHER = ("teacher_width", "teacher_share", "teacher_temperature")
+
 
 def budget(run: RunFolder) -> str:
     """Epochs of a run, and of how many in the paper where the two differ.
@@ -93,7 +95,7 @@ def unused_options(recipe: Recipe) -> set[str]:
     unused = {"offset", "temperature"} if margin else {"margin"}
     unused |= set() if "manifold" in options.values() else {"manifold_rate", "interval"}
     unused |= set() if training.optimizer == "sgd" else {"momentum"}
-    unused |= set() if training.teacher_epochs else {"teacher_share", "teacher_temperature"}
+    unused |= set() if training.teacher_epochs else set(OF_A_TEACHER)
     return unused | (set() if training.crop else {"padding"})
 
 

@@ -47,6 +47,7 @@ class TrainingOptions(Options):
         flip: random horizontal flip.
         teacher_epochs: of an unconstrained network that is trained first and thrown away, whose
             answers soften the labels of images; 0: none.
+        teacher_width: channels of its first convolution; the last have eight times as many.
         teacher_share: of its answers in a label; the rest is the class.
         teacher_temperature: divides its logits.
         precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
@@ -76,6 +77,7 @@ class TrainingOptions(Options):
     padding: Annotated[str, among("padding", MODES)] = "zeros"
     flip: bool = False
     teacher_epochs: NonNegativeInt = 0
+    teacher_width: PositiveInt = 32
     teacher_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     teacher_temperature: PositiveFloat = 2.0
     precision: Annotated[str, among("precision", PRECISIONS)] = "float32"

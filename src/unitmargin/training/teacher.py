@@ -20,9 +20,6 @@ from unitmargin.training.precision import training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
 
-WIDTH = 32
-"""Channels of the first convolution."""
-
 PIXELS_AT_ONCE = 1000 * 32 * 32
 """Of a forward pass without gradient, in which a map of 64 channels takes 0.26 GB."""
 
@@ -85,16 +82,16 @@ def teacher_file(checkpoint: Path) -> Path:
     return checkpoint.with_stem(f"{checkpoint.stem}-teacher")
 
 
-def build_teacher(channels: int, classes: int, seed: int) -> Teacher:
-    """A residual network of eight convolutions for images of any size.
+def build_teacher(channels: int, classes: int, width: int, seed: int) -> Teacher:
+    """A residual network of eight convolutions for images of any size, the first of that width.
 
     Example:
-        >>> build_teacher(3, 10, 0)(torch.zeros(2, 3, 32, 32)).shape
+        >>> build_teacher(3, 10, 32, 0)(torch.zeros(2, 3, 32, 32)).shape
         torch.Size([2, 10])
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        w, pool = WIDTH, nn.MaxPool2d(2, ceil_mode=True)
+        w, pool = width, nn.MaxPool2d(2, ceil_mode=True)
         layers: list[nn.Module] = [
             Standardised(channels, affine=False),
             *_convolution(channels, w), *_convolution(w, 2 * w), pool,
@@ -159,15 +156,17 @@ def teach(
     Guarantee: the same bits on one CPU by one number of threads, also after an interruption where
     there is a file. The first process trains and all take its weights, so that their number changes
     nothing.
-    Cost: on CIFAR-10 two minutes of a core an epoch. A batch is passed at once, whatever pieces the
-    training has; labels take 8 bytes a class and sample in each process.
+    Cost: on CIFAR-10 two minutes of a core an epoch at a width of 32, and about as the square of
+    it. A batch is passed at once, whatever pieces the training has; labels take 8 bytes a class and
+    sample in each process.
     Source: Hinton, Vinyals, Dean, arXiv 1503.02531.
 
     Raises:
         ValueError: a file of another training, or a teacher that knows no more than one class.
         FloatingPointError: a teacher that diverges.
     """
-    teacher = build_teacher(samples.in_shape[0], classes, options.seed).to(device)
+    width, seed = options.teacher_width, options.seed
+    teacher = build_teacher(samples.in_shape[0], classes, width, seed).to(device)
     history = _train(teacher, samples, options, device, kept, quiet) if processes.first else []
     processes.agree(teacher)
     started, worked = time.perf_counter(), time.process_time()
