@@ -176,7 +176,8 @@ def teach(
     if not quiet:
         tqdm.write(f"teacher: {right:.4f} of the training samples right")
     labels.mul_(options.teacher_share)
-    labels[torch.arange(len(labels)), samples.labels] += 1.0 - options.teacher_share
+    rows = torch.arange(len(labels), device=labels.device)
+    labels[rows, samples.labels] += 1.0 - options.teacher_share
     spent = time.perf_counter() - started, time.process_time() - worked
     before = (sum(row[name] for row in history) for name in ("seconds", "core_seconds"))
     return Lesson(labels, *map(sum, zip(before, spent, strict=True)))
@@ -189,7 +190,7 @@ def _require_better_than_one_class(
     largest = float(samples.labels.bincount().max()) / len(samples)
     if right <= largest < 1.0:
         raise ValueError(
-            f"teacher_epochs must be enough for a teacher that knows more than the largest class, "
+            "teacher_epochs must be enough for a teacher that knows more than the largest class, "
             f"got {options.teacher_epochs} with {right:.4f} of the training samples right; ask for "
             "more, for smaller batches, or for none"
         )
