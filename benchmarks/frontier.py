@@ -3,21 +3,23 @@
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
 Every run is a finished folder; its minutes are the processor time that history.csv tells. Seeds
-are averaged; recipes of one model and loss are one line; networks that widen have their own, and
-so have those that had a teacher.
+are averaged; recipes of one model and loss are one line, and networks that widen have their own.
+Filled points had a teacher.
 """
 
 import argparse
 import statistics
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator
+
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.foundation.files import write_json
 from unitmargin.paper.canvas import panels
-from unitmargin.reporting.drawing import CLASS_COLOURS, label, legend, percent_axis
+from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label, percent_axis
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
@@ -47,9 +49,7 @@ def family(recipe: Recipe) -> str:
     """
     plan = recipe.model.options.get("plan", ())
     widens = any(step.startswith("widen") for step in plan)
-    words = [recipe.model.name, *["widened"] * widens]
-    words += ["taught"] * (recipe.training.teacher_epochs > 0)
-    return f"{' '.join(words)}, {recipe.training.loss}"
+    return f"{recipe.model.name}{' widened' * widens}, {recipe.training.loss}"
 
 
 def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
         "recipe": recipe.name,
         "family": family(recipe),
         "seed": recipe.training.seed,
+        "taught": recipe.training.teacher_epochs > 0,
         "minutes": core_minutes(folder),
         "clean": float(certificates.right.double().mean()),
         "certified": certificates.certified_accuracy(epsilon),
@@ -75,7 +76,7 @@ def averaged(points: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         recipes[one["family"], one["recipe"]].append(one)
     families: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for (family, recipe), group in recipes.items():
-        mean: dict[str, Any] = {"recipe": recipe, "seeds": len(group)}
+        mean: dict[str, Any] = {"recipe": recipe, "seeds": len(group), "taught": group[0]["taught"]}
         for key in ("minutes", "clean", "certified", "tightness"):
             known = [one[key] for one in group if one[key] is not None]
             mean[key] = statistics.mean(known) if known else None
@@ -84,19 +85,36 @@ def averaged(points: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def draw(families: dict[str, list[dict[str, Any]]], epsilon: float, path: Path) -> None:
-    figure, (accuracy, tightness) = panels(2)
+    figure, (accuracy, tightness) = panels(2, width=360.0, height=330.0)
     for colour, (name, rows) in zip(CLASS_COLOURS, families.items(), strict=False):
-        for axes, key in ((accuracy, "certified"), (tightness, "tightness")):
-            known = [row for row in rows if row[key] is not None]
-            minutes, values = [row["minutes"] for row in known], [row[key] for row in known]
-            axes.plot(minutes, values, "o-", color=colour, label=name, lw=2, markersize=5)
+        draw_line(accuracy, rows, "certified", colour, name)
+        draw_line(tightness, rows, "tightness", colour)
     for axes in (accuracy, tightness):
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(lambda minutes, _: f"{minutes:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
     percent_axis(accuracy)
     label(accuracy, "core-minutes of training", f"right and certified beyond {epsilon:.3g}")
     label(tightness, "core-minutes of training", "certificate / distance found")
-    legend(accuracy, loc="best")
+    figure.legend(
+        loc="outside lower center", ncols=2, frameon=False, labelcolor=INK, fontsize=TEXT_SIZE - 2
+    )
     figure.savefig(path, dpi=110)
+
+
+def draw_line(
+    axes: Axes, rows: list[dict[str, Any]], key: str, colour: str, name: str | None = None
+) -> None:
+    """One family; rows without that figure are left out."""
+    known = [row for row in rows if row[key] is not None]
+    minutes, values = [row["minutes"] for row in known], [row[key] for row in known]
+    axes.plot(minutes, values, "o-", color=colour, label=name, lw=2, markersize=7, mfc="white")
+    taught = [place for place, row in enumerate(known) if row["taught"]]
+    axes.plot(
+        [minutes[place] for place in taught], [values[place] for place in taught],
+        "o", color=colour, markersize=7,
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -122,4 +140,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
