@@ -111,10 +111,7 @@ def draw_line(
     minutes, values = [row["minutes"] for row in known], [row[key] for row in known]
     axes.plot(minutes, values, "o-", color=colour, label=name, lw=2, markersize=7, mfc="white")
     taught = [place for place, row in enumerate(known) if row["taught"]]
-    axes.plot(
-        [minutes[place] for place in taught], [values[place] for place in taught],
-        "o", color=colour, markersize=7,
-    )  # fmt: skip
+    axes.plot(minutes, values, "o", color=colour, markersize=7, markevery=taught)
 
 
 def main() -> None:
