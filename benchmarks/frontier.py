@@ -2,12 +2,13 @@
 
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
-Every run is a finished folder; its minutes are the processor time that history.csv tells. Seeds
-are averaged; recipes of one model and loss are one line, and networks that widen have their own.
-Filled points had a teacher.
+Every run is a finished folder, or the JSON of an earlier call, whose runs are drawn too. Minutes are
+the processor time that history.csv tells. Seeds are averaged; recipes of one model and loss are one
+line, and networks that widen have their own. Filled points had a teacher.
 """
 
 import argparse
+import json
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -66,13 +67,31 @@ def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
         "clean": float(certificates.right.double().mean()),
         "certified": certificates.certified_accuracy(epsilon),
         "tightness": free[0]["mean"] if free else None,
+        "commit": folder.origin().provenance.get("commit"),
     }
 
 
-def averaged(points: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def points(path: Path, epsilon: float) -> list[dict[str, Any]]:
+    """The run of a folder, or those of an earlier call.
+
+    Raises:
+        ValueError: an earlier call at another epsilon.
+    """
+    if path.suffix != ".json":
+        return [point(RunFolder(path), epsilon)]
+    earlier: dict[str, Any] = json.loads(path.read_text())
+    if earlier["epsilon"] != epsilon:
+        raise ValueError(
+            f"epsilon must be that of {path}, {earlier['epsilon']}, got {epsilon}; pass the "
+            "folders of its runs"
+        )
+    return list(earlier["runs"])
+
+
+def averaged(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Means over the seeds of each recipe, by family and minutes."""
     recipes = defaultdict(list)
-    for one in points:
+    for one in runs:
         recipes[one["family"], one["recipe"]].append(one)
     families: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for (family, recipe), group in recipes.items():
@@ -116,13 +135,13 @@ def draw_line(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--png", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--epsilon", type=float, default=HEADLINE_EPSILON)
     arguments = parser.parse_args()
-    points = [point(RunFolder(run), arguments.epsilon) for run in arguments.runs]
-    families = averaged(points)
+    known = [one for run in arguments.runs for one in points(run, arguments.epsilon)]
+    families = averaged(known)
     for name, rows in families.items():
         for row in rows:
             tight = "-" if row["tightness"] is None else f"{row['tightness']:.4f}"
@@ -131,7 +150,7 @@ def main() -> None:
                 f"clean {row['clean']:.4f}  certified {row['certified']:.4f}  tightness {tight}"
             )
     if arguments.json:
-        write_json(arguments.json, {"runs": points, "epsilon": arguments.epsilon} | provenance())
+        write_json(arguments.json, {"runs": known, "epsilon": arguments.epsilon} | provenance())
     if arguments.png:
         draw(families, arguments.epsilon, arguments.png)
 
