@@ -2,9 +2,9 @@
 
     python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
 
-Every run is a finished folder, or the JSON of an earlier call, whose runs are drawn too. Minutes are
-the processor time that history.csv tells. Seeds are averaged; recipes of one model and loss are one
-line, and networks that widen have their own. Filled points had a teacher.
+Every run is a finished folder, or the JSON of an earlier call, whose runs are drawn too. Its
+minutes are the processor time that history.csv tells. Seeds are averaged; recipes of one model and
+loss are one line, and networks that widen have their own. Filled points had a teacher.
 """
 
 import argparse
