@@ -5,6 +5,7 @@ import torch
 
 from unitmargin import DenseUGNN, certify, freeze
 from unitmargin.certificates.slack import largest_slack
+from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.normalize import Normalize
 
 
@@ -27,6 +28,16 @@ def test_no_input_of_the_domain_has_a_larger_slack(
     slack = certify(frozen, x.clamp(torch.tensor(low), torch.tensor(high))).slack
     assert float(slack.max()) <= bound
     assert bound <= 2.0 * float(slack.max())
+
+
+@pytest.mark.parametrize("entries", [4, 784, 3072])
+def test_what_certificates_add_to_a_norm_for_its_rounding_is_covered(entries: int) -> None:
+    row = torch.randn(1, entries, generator=torch.Generator().manual_seed(0))
+    head = Dense(torch.cat((row, -row)), torch.zeros(2))
+    frozen = FrozenNetwork([head], (entries,), domain=(-1.0, 1.0))
+    bound = largest_slack(frozen)
+    assert bound is not None
+    assert float(certify(frozen, torch.ones(1, entries)).slack) <= bound
 
 
 def test_without_a_domain_there_is_none() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from exact import affine, box, polyhedron, stretched_affine, unit_affine
+from torch import nn
 
 from unitmargin.auditing.audit import audit
 from unitmargin.certificates.certify import certify
@@ -16,6 +17,7 @@ from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.activations import Abs, GroupSort
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
+from unitmargin.models import UGNN, Classifier, MixingUGNN, freeze
 
 EXACTNESS = 1e-10
 """Proved bounds of a few norms of size 1 exceed them by a few units of 2^-40."""
@@ -83,8 +85,24 @@ def replace_layer(network: FrozenNetwork) -> None:
     network.layers[-1] = Dense(2.0 * network.head.weight, network.head.bias)
 
 
+def replace_network(network: FrozenNetwork) -> None:
+    other = copy.deepcopy(network.network)
+    other.head.weight.mul_(2.0)
+    network.network = other
+
+
+def scale_a_parameter(network: FrozenNetwork) -> None:
+    """A buffer that was made a parameter, certified, and then changed."""
+    head = network.head
+    head.load_state_dict({k: nn.Parameter(v) for k, v in head.state_dict().items()}, assign=True)
+    assert not list(head.buffers())
+    certify(network, torch.zeros(1, *network.in_shape, dtype=network.dtype))
+    head.weight.data.mul_(2.0)
+
+
 CHANGES: list[Callable[[FrozenNetwork], None]] = [
     scale_in_place, scale_data, scale_through_numpy, replace_buffer, load_state, replace_layer,
+    replace_network, scale_a_parameter,
 ]  # fmt: skip
 
 
@@ -117,13 +135,37 @@ def test_a_replaced_layer_without_weights_is_noticed() -> None:
 def test_a_changed_configuration_is_noticed() -> None:
     truth = polyhedron(torch.float32)
     certify(truth.network, truth.inputs)
+    before = truth.network(truth.inputs)
     sort = truth.network.layers[1]
     assert isinstance(sort, GroupSort)
-    sort.size = 4
+    sort.group = 2
     fresh = FrozenNetwork(list(truth.network.layers), (4,))
+    assert not torch.equal(truth.network(truth.inputs), before)
     assert torch.equal(
         certify(truth.network, truth.inputs).margin, certify(fresh, truth.inputs).margin
     )
+
+
+def test_a_layer_that_stands_twice_is_two() -> None:
+    twice = Dense(torch.tensor([[0.0, 2.0], [1.0, 0.0]]), torch.zeros(2))
+    head = Dense(torch.tensor([[0.5, 0.0], [-0.5, 0.0]]), torch.zeros(2))
+    network, x = FrozenNetwork([twice, twice, head], (2,)), torch.rand(5, 2)
+    certify(network, x)
+    del network.layers[0]
+    fresh = FrozenNetwork([twice, head], (2,))
+    assert torch.equal(certify(network, x).radius, certify(fresh, x).radius)
+
+
+@pytest.mark.parametrize("kind", [UGNN, MixingUGNN])
+def test_constants_are_proved_whatever_the_default_device(kind: type[Classifier]) -> None:
+    frozen = freeze(kind(in_shape=(1, 16, 16), n_classes=3))
+    x = torch.rand(2, 1, 16, 16)
+    expected = certify(copy.deepcopy(frozen), x)
+    with torch.device("meta"):  # stands for a GPU: nothing can be computed on it
+        found = certify(frozen, x)
+        audit(frozen, x)
+        closest_adversarial(frozen, x)
+    assert torch.equal(found.radius, expected.radius)
 
 
 def test_rounding_to_another_dtype_is_measured_again() -> None:
@@ -185,6 +227,10 @@ def test_who_edits_a_copy_edits_nothing_that_is_certified() -> None:
     before = certify(frozen, x)
     for copied in (frozen.deployed(), frozen.in_float64()):
         copied.head.weight.mul_(100.0)
+    frozen.pair_constants().mul_(0.01)
+    bounds = frozen.proof(PROFILES["float64"]).bounds
+    for handed_out in (bounds.lipschitz, bounds.alpha, bounds.beta):
+        handed_out.mul_(0.0)
     after = certify(frozen, x)
     assert torch.equal(before.radius, after.radius)
     assert torch.equal(before.margin, after.margin)

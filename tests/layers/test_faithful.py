@@ -284,3 +284,19 @@ def test_frozen_networks_are_read_as_they_are_evaluated(tmp_path: object) -> Non
     frozen.forward = frozen.normalised
     with pytest.raises(TypeError, match="FrozenNetwork.forward must be the method of its class"):
         certify(frozen, x)
+
+
+@pytest.mark.parametrize(
+    "register",
+    [nn.modules.module.register_module_forward_hook,
+     nn.modules.module.register_module_forward_pre_hook],
+)  # fmt: skip
+def test_a_hook_of_all_modules_is_refused(register: Callable[[object], object]) -> None:
+    frozen = freeze(dense())
+    handle = register(forget)
+    try:
+        with pytest.raises(TypeError, match="without hooks of the forward pass of all modules"):
+            certify(frozen, torch.rand(2, 6))
+    finally:
+        handle.remove()  # type: ignore[attr-defined]
+    assert len(certify(frozen, torch.rand(2, 6)).radius) == 2

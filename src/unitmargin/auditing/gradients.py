@@ -41,7 +41,8 @@ def pair_gradient_norms(
 
 def measured_classes(count: int) -> list[int]:
     """The classes whose pairs are measured."""
-    drawn = torch.randperm(count, generator=torch.Generator().manual_seed(0))[:MOST_CLASSES]
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randperm(count, generator=generator, device="cpu")[:MOST_CLASSES]
     return sorted(drawn.tolist())
 
 

@@ -158,7 +158,7 @@ class _Search:
         shorter = radius * (1.0 - 4 * torch.finfo(torch.float64).eps)
         point = (self.x.double() + shorter * aim).to(self.x.dtype)
         shape = (PER_PASS, *point.shape)
-        moves = torch.randint(-1, 2, shape, generator=self.generator)
+        moves = torch.randint(-1, 2, shape, generator=self.generator, device="cpu")
         shares = torch.rand(PER_PASS, generator=self.generator).view(-1, *(1,) * point.ndim)
         moves = (moves * (torch.rand(shape, generator=self.generator) < shares)).to(point.device)
         towards = torch.where(moves > 0, torch.inf, -torch.inf).to(point.dtype)

@@ -6,6 +6,7 @@ import torch
 
 from unitmargin.frozen import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import find_profile
+from unitmargin.frozen.proof import largest_input_norm
 from unitmargin.layers.arithmetic import product_up, sum_up
 
 INPUT_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -16,10 +17,11 @@ def largest_slack(frozen: FrozenNetwork) -> float | None:
     r"""Upper bound of the slack of every certificate of an input in the network's domain.
 
     .. math:: \max_{l, k} 2 (\alpha_{lk} + \beta_{lk} \rho), \quad
-        \rho = \|N(c)\| + S_0 \sqrt{d} \, h
+        \rho \ge \|N(c)\| + S_0 \sqrt{d} \, h
 
     with c and h the middle and half the width of the domain, N the input normalisation, S_0 its
-    constant and d the numbers of an input; under the network's profile. None without a domain,
+    constant and d the numbers of an input; rho covers what certificates add to a norm for its
+    rounding. Under the network's profile. None without a domain,
     where no bound holds for all inputs.
 
     Raises:
@@ -48,7 +50,8 @@ def largest_slack(frozen: FrozenNetwork) -> float | None:
     bounds = proof.bounds
     norm = float(proof.input_norms(centre.to(frozen.head.weight.device))[0])
     reach = sum_up(norm, product_up(bounds.input_scale, far))
-    slack = 2.0 * (bounds.alpha + bounds.beta * reach)
+    largest = largest_input_norm(reach, math.prod(frozen.in_shape), bounds.input_scale)
+    slack = 2.0 * (bounds.alpha + bounds.beta * largest)
     return math.nextafter(float(slack.max()), math.inf)
 
 

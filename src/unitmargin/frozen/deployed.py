@@ -150,7 +150,7 @@ class FrozenNetwork(Network):
     def pair_constants(self) -> Float[Tensor, "classes classes"]:
         r"""Lipschitz bounds :math:`L_{lk} \ge \|w_l - w_k\| \prod_i \|W_i\|` of all logit pairs.
 
-        Proved from the stored weights in float64 (docs/soundness.md); the diagonal is zero.
+        Proved from the stored weights in float64 (docs/soundness.md); the diagonal is zero. A copy.
         Cost: that of :meth:`proof`.
         """
         return self.proof(PROFILES["float64"]).bounds.lipschitz
@@ -159,15 +159,16 @@ class FrozenNetwork(Network):
         """The network's evaluation under the profile, and the proved bounds of it.
 
         Kept until a layer or weight is replaced or changed, by whatever means, and then proved
-        again. Cost: seconds for the widest layers the first time, one comparison of all weights
-        after.
+        again; the bounds are a copy. Cost: seconds for the widest layers the first time, one
+        comparison of all weights after.
 
         Raises:
             ProfileError: the environment breaks an assumption of the profile.
             ValueError: a weight that the profile cannot hold, or a layer of unknown rounding.
         """
         with torch.inference_mode(False):  # what is kept has to serve gradients too
-            return self._up_to_date().proof(profile)
+            found = self._up_to_date().proof(profile)
+            return found._replace(bounds=found.bounds.copied())
 
     def deployed(self, profile: Profile | str | None = None) -> FixedNetwork:
         """A plain network that computes what the profile does; default: the network's own.
@@ -189,7 +190,7 @@ class FrozenNetwork(Network):
 
     def _up_to_date(self) -> Proofs:
         require_faithful(self)
-        if self._proofs is None or not self._proofs.up_to_date():
+        if self._proofs is None or not self._proofs.up_to_date(self.network):
             self._proofs = Proofs(self.network)
         return self._proofs
 

@@ -48,6 +48,15 @@ def input_norms(
     return (norm_bounds(normalise(wide).flatten(1)) * factor + lost) * UP
 
 
+def largest_input_norm(norm: float, entries: int, input_scale: float) -> float:
+    """What :func:`input_norms` answers at most for inputs of that many entries whose exact
+    normalised norm is at most ``norm``."""
+    factor, lost = normalising_error(input_scale)
+    computed = sum_up(norm * factor, lost)
+    bounded = computed * (1.0 + gamma(entries + 8)) ** 2  # once wrong by it, once raised by it
+    return sum_up(bounded * factor, lost) * UP**2
+
+
 def normalising_error(input_scale: float) -> tuple[float, float]:
     """What the norm of a computed normalised input is multiplied by, and what is added to it, to
     bound that of the exact one: equation (7) in float64."""
@@ -65,23 +74,24 @@ class Proofs:
     def __init__(self, network: FixedNetwork) -> None:
         self.source = network
         self.kinds = kinds(network)
-        self.tensors = [tensor.detach().clone() for tensor in network.buffers()]
+        self.tensors = [tensor.detach().clone() for tensor in tensors(network)]
         self.networks: dict[str, FixedNetwork] = {}
         self.proofs: dict[str, Proof] = {}
         self.constants: list[LayerConstants] = []
         self.at_zero: list[float] = []
 
-    def up_to_date(self) -> bool:
-        """Whether the network still has these layers with these weights, on the same device."""
-        tensors = list(self.source.buffers())
+    def up_to_date(self, network: FixedNetwork) -> bool:
+        """Whether it is this network, still with these layers and weights, on the same device."""
+        found = tensors(network)
         return (
-            kinds(self.source) == self.kinds
-            and len(tensors) == len(self.tensors)
+            network is self.source
+            and kinds(network) == self.kinds
+            and len(found) == len(self.tensors)
             and all(
                 mine.dtype == other.dtype
                 and mine.device == other.device
                 and torch.equal(mine, other)
-                for mine, other in zip(self.tensors, tensors, strict=True)
+                for mine, other in zip(self.tensors, found, strict=True)
             )
         )
 
@@ -123,7 +133,20 @@ class Proofs:
         return norms
 
 
-def kinds(network: FixedNetwork) -> list[tuple[type[FixedLayer], dict[str, Any]]]:
-    """Type and configuration of all layers, those of branches included."""
-    layers = (layer for layer in network.modules() if isinstance(layer, FixedLayer))
-    return [(type(layer), layer.configuration()) for layer in layers]
+def kinds(network: FixedNetwork) -> list[tuple[str, type[FixedLayer], dict[str, Any]]]:
+    """Place, type and configuration of all layers, those of branches included; one that stands in
+    two places is two."""
+    return [
+        (name, type(layer), layer.configuration())
+        for name, layer in network.named_modules(remove_duplicate=False)
+        if isinstance(layer, FixedLayer)
+    ]
+
+
+def tensors(network: FixedNetwork) -> list[Tensor]:
+    """All stored numbers, layer by layer; also those that somebody made parameters."""
+    return [
+        tensor
+        for _, layer in network.named_modules(remove_duplicate=False)
+        for tensor in (*layer.parameters(recurse=False), *layer.buffers(recurse=False))
+    ]

@@ -68,6 +68,11 @@ class RoundingBounds:
                 require_bound(f"{name} of a pair of classes", float(pairs.min()))
         require_bound("the scale of the input", self.input_scale)
 
+    def copied(self) -> "RoundingBounds":
+        """The same bounds in tensors of their own."""
+        pairs = {name: of.clone() for name, of in vars(self).items() if isinstance(of, Tensor)}
+        return replace(self, **pairs)
+
     def explain(self, norm: float = 1.0) -> str:
         """Which layer costs what: its part of the slack ``2 E`` of the worst pair of classes, at
         an input of the given normalised norm. Layers of a branch follow their combination, which

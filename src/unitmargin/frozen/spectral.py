@@ -140,8 +140,13 @@ def _residual(gram: Tensor) -> tuple[Tensor, Tensor]:
     rows = gram.shape[1]
     diagonal = gram.diagonal(dim1=1, dim2=2)
     centre = diagonal.mean(1)
-    residual = gram - centre[:, None, None] * torch.eye(rows, dtype=torch.float64)
+    residual = gram - centre[:, None, None] * _eye(gram)
     return residual, centre + WIDE * rows**0.5 * (centre + diagonal.amax(1))
+
+
+def _eye(gram: Tensor) -> Tensor:
+    """The identity of the size of a stack and where it is, whatever the default device."""
+    return torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
 
 
 def _frobenius(stack: Tensor) -> Tensor:
@@ -160,7 +165,7 @@ def _cholesky_bound(gram: Tensor, error: Tensor) -> Tensor:
     rows = gram.shape[1]
     diagonal = gram.diagonal(dim1=1, dim2=2)
     guess = torch.linalg.eigvalsh(gram)[:, -1].clamp_min(UNDERFLOW)
-    eye = torch.eye(rows, dtype=torch.float64)
+    eye = _eye(gram)
     bound = torch.full_like(guess, torch.inf)
     for attempt in range(CHOLESKY_ATTEMPTS):
         shift = guess * (1.0 + 2.0**-40 * 16.0**attempt)
@@ -188,7 +193,7 @@ def absolute_norm_bound(blocks: Float[Tensor, "b m n"]) -> float:
     if scale == 0.0:
         return 0.0
     magnitude = scaled.abs()
-    vector = torch.ones(magnitude.shape[0], magnitude.shape[2], 1, dtype=torch.float64)
+    vector = magnitude.new_ones(magnitude.shape[0], magnitude.shape[2], 1)
     largest, before = math.inf, math.inf
     for _ in range(PERRON_STEPS):
         product = magnitude.mT @ (magnitude @ vector)
@@ -212,7 +217,7 @@ def pair_distance_bounds(rows: Float[Tensor, "c n"]) -> Float[Tensor, "c c"]:
     r"""(6): upper bounds :math:`d_{lk} \ge \|w_l - w_k\|`; zero on the diagonal."""
     scaled, scale = _scaled(rows[None])
     if scale == 0.0:
-        return torch.zeros(len(rows), len(rows), dtype=torch.float64)
+        return scaled.new_zeros(len(rows), len(rows))
     (row,) = scaled
     distance = torch.cdist(row, row, compute_mode="donot_use_mm_for_euclid_dist")
     bound = distance * (1.0 + 2.0 * gamma(row.shape[1] + 4)) * UP + math.sqrt(UNDERFLOW)

@@ -16,8 +16,8 @@ OUTCOMES = (CERTIFIED, NOT_ENCODED, NOT_FINITE, OUTSIDE_DOMAIN, NO_CLAIM, BELOW_
 class Answer(NamedTuple):
     r"""The answer of a :class:`Guard` to one input; true where it is certified.
 
-    Guarantee: where ``label`` is a class, no change of the input of norm at most ``reject_below``
-    makes the network predict another one; nor does any of norm below ``radius``.
+    Guarantee: where ``label`` is a class, no change of norm at most ``reject_below`` to numbers of
+    the network's type makes the network predict another one; nor does any of norm below ``radius``.
 
     Attributes:
         label: certified class; None for a rejected input.

@@ -53,8 +53,10 @@ class Guard:
     below its radius, so then no change of norm at most ``reject_below`` makes the network predict
     another class, whoever evaluates it (docs/soundness.md). Where the network takes float32, as
     exported ones do by default, a float64 input x is rounded, and :math:`\|x - fl(x)\|`, bounded
-    from above, is taken off its radius, which so holds around x itself; the margin is that of the
-    rounded input.
+    from above, is taken off its radius, which so holds around x itself, for all changed inputs that
+    the network takes; the margin is that of the rounded input. A changed float64 input is rounded
+    as well: one that rounding carries out of the radius may be *predicted* otherwise, but another
+    class is certified for none closer than the sum of both radii.
 
     The value of an input never raises: NaN, infinity, numbers outside of the domain, missing values
     and unknown categories are rejections with a reason. Another shape, type or kind always raises,

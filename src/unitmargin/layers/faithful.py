@@ -7,6 +7,7 @@ by its ``forward``. Both have to come from the same class.
 from collections.abc import Iterator
 
 from torch import nn
+from torch.nn.modules import module as torch_module
 from torch.nn.utils import parametrize
 
 from unitmargin.layers.contract import FixedLayer, Layer, walk
@@ -23,8 +24,10 @@ def require_faithful(network: Network) -> None:
     ``forward`` and ``freeze`` together answers the contract.
 
     Raises:
-        TypeError: one of these, or a module that is no layer, by its name in the network.
+        TypeError: one of these, or a module that is no layer, by its name in the network; a hook of
+            the forward pass of all modules.
     """
+    _require_no_global_hooks()
     for path, module in network.named_modules():
         name = path or type(network).__name__
         for method, rule in _overridden(module):
@@ -47,6 +50,15 @@ def require_faithful(network: Network) -> None:
         if isinstance(module, Layer) and isinstance(module._modules.get("branch"), nn.Module):
             walk(f"{name}.branch", module.get_submodule("branch"))
     network.named_layers()
+
+
+def _require_no_global_hooks() -> None:
+    hooks = len(torch_module._global_forward_hooks) + len(torch_module._global_forward_pre_hooks)
+    if hooks:
+        raise TypeError(
+            "a network must be read without hooks of the forward pass of all modules, got "
+            f"{hooks}, which are evaluated and not deployed; remove them with handle.remove()"
+        )
 
 
 def _overridden(module: nn.Module) -> Iterator[tuple[str, str]]:

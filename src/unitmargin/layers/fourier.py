@@ -161,7 +161,7 @@ class CircularTransform(nn.Module):
         lost = not self.by_matrix and self.gather.is_meta
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
-            self.basis = self.matrix().to(self.basis)
+            self.basis = circular_matrix(self.map_size).to(self.basis, copy=True)
         elif lost and not self.gather.is_meta:
             device = self.gather.device
             self._register_gathers(frequencies(*self.map_size))
