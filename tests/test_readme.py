@@ -69,7 +69,7 @@ def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "photos").mkdir()
     Image.new("L", (8, 8), 99).save("photos/new.png")
     rows = (f"{20 + row},{('red', 'blue')[row % 2]},{row // 15}" for row in range(30))
-    (tmp_path / "patients.csv").write_text("\n".join(["age,colour,class", *rows]))
+    (tmp_path / "patients.csv").write_text("\n".join(["age,colour,kind", *rows]))
     lines = [line for _, code in blocks("bash") for line in code.splitlines() if line.strip()]
     assert NEEDS_DATA in lines
     for line in lines:

@@ -54,7 +54,7 @@ def test_the_compiled_package_gives_claims(tmp_path: Path, monkeypatch: pytest.M
 def test_shell_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = (f"{20 + row},{('north', 'south')[row % 2]},{row // 15}" for row in range(30))
-    (tmp_path / "patients.csv").write_text("\n".join(["age,ward,class", *rows]))
+    (tmp_path / "patients.csv").write_text("\n".join(["age,ward,kind", *rows]))
     before = ["train digits --epochs 1", "freeze runs/digits", "certify runs/digits"]
     lines = [f"unitmargin {line}" for line in before]
     lines += [line for code in blocks("bash") for line in code.splitlines() if line.strip()]

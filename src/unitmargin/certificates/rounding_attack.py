@@ -159,8 +159,12 @@ class _Search:
         point = (self.x.double() + shorter * aim).to(self.x.dtype)
         shape = (PER_PASS, *point.shape)
         moves = torch.randint(-1, 2, shape, generator=self.generator, device="cpu")
-        shares = torch.rand(PER_PASS, generator=self.generator).view(-1, *(1,) * point.ndim)
-        moves = (moves * (torch.rand(shape, generator=self.generator) < shares)).to(point.device)
+        shares = torch.rand(PER_PASS, generator=self.generator, device="cpu").view(
+            -1, *(1,) * point.ndim
+        )
+        moves = (moves * (torch.rand(shape, generator=self.generator, device="cpu") < shares)).to(
+            point.device
+        )
         towards = torch.where(moves > 0, torch.inf, -torch.inf).to(point.dtype)
         return torch.where(moves == 0, point, torch.nextafter(point.expand(shape), towards))
 

@@ -85,7 +85,10 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
         raise CheckError(f"{facts} has other classes than {model}; certify again")
     values = read_inputs(inputs, network_file.in_shape)
     if any(row.row != position for position, row in enumerate(rows)) or len(values) < len(rows):
-        raise CheckError(f"rows must be numbered from 0 and have an input each ({len(values)})")
+        raise CheckError(
+            f"{certificates} must have rows numbered from 0 and an input for each of them, got "
+            f"{len(rows)} and {len(values)} inputs in {inputs}; pass those that were certified"
+        )
     if noted["numbers_sha256"] is not None:
         with np.errstate(over="ignore"):
             held = values[: len(rows)].astype("<f4")  # as when certified

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.data.dataset import Dataset
-from unitmargin.data.files import DataError
+from unitmargin.data.files import DataError, not_found
 from unitmargin.data.headers import ColumnsError, read_header
 from unitmargin.data.kept import Arrays, Kept, keep_arrays, save_array
 from unitmargin.data.npy import Pages, RowWriter, as_mapped, map_array
@@ -145,7 +145,7 @@ def read_npz(path: Path) -> Arrays:
         DataError: a missing or damaged file, and one of Python objects.
     """
     if not path.is_file():
-        raise DataError(f"{path}: must be a .npz file, found none; check the path")
+        raise not_found(path, "a .npz file")
     try:
         with path.open("rb") as stream:
             content = np.load(stream, allow_pickle=False)

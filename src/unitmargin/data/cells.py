@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from unitmargin.data.files import DataError, unreadable
+from unitmargin.data.files import DataError, not_found, unreadable
 from unitmargin.foundation.cells import is_number, text_of
 from unitmargin.foundation.numbers import shown
 
@@ -56,7 +56,7 @@ def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
             row of another length; pandas or pyarrow is missing for a Parquet file.
     """
     if not path.is_file():
-        raise DataError(f"{path}: must be a .csv or .parquet file, found none; check the path")
+        raise not_found(path, "a .csv or .parquet file")
     chunks = _parquet(path, size) if path.suffix == PARQUET else _csv(path, size)
     try:
         yield from chunks

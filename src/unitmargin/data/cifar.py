@@ -97,7 +97,7 @@ def _load(release: _Release, path: Path | None, cache: Path | None) -> Dataset:
         raise DataError(
             f"{path}: {release.name} must have inputs of shape {IN_SHAPE} in {release.n_classes} "
             f"classes, got {dataset.in_shape} in {dataset.n_classes}; "
-            'load other images under the name "images"'
+            f"begin with `unitmargin init {path}` if these are images of your own"
         )
     return dataset
 
@@ -124,7 +124,8 @@ def _is_binary(path: Path) -> bool:
             return False
     raise DataError(
         f"{path}: must hold .bin files of the binary release, or images as train/CLASS/image and "
-        "test/CLASS/image, got neither (pickled releases are never opened); fetch the binary one"
+        "test/CLASS/image, got neither (pickled releases are never opened); fetch the binary one, "
+        f"or begin with `unitmargin init {path}` if these are images of your own"
     )
 
 

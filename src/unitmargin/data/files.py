@@ -100,9 +100,7 @@ def members(path: Path, progress: str | None = None) -> Iterator[Member]:
 
         yield from tar_members(path, progress)
     else:
-        raise DataError(
-            f"{path}: must be a folder or a tar or zip archive, found neither; check the path"
-        )
+        raise not_found(path, "a folder or a tar or zip archive")
 
 
 def fingerprint(path: Path) -> str:
@@ -201,11 +199,24 @@ def explained(path: Path) -> Iterator[None]:
     """What reading a damaged file raises, as one error that names it."""
     try:
         yield
+    except FileNotFoundError:
+        raise not_found(path, "a file or folder of data") from None
     except FAULTS as fault:
         raise DataError(
             f"{path}: must be readable, and an archive must be a whole tar file (plain, gzip, "
             f"bzip2 or xz) or zip file, got: {fault}; fetch or pack the file again"
         ) from fault
+
+
+def not_found(path: Path, wanted: str) -> DataError:
+    """The error of data that are not there; of a relative path it says where they were looked for.
+
+    Example:
+        >>> str(not_found(Path("/photos"), "a folder"))
+        '/photos: must be a folder, found none; check the path'
+    """
+    place = "" if path.is_absolute() else f" in {Path.cwd()}"
+    return DataError(f"{path}: must be {wanted}, found none{place}; check the path")
 
 
 def progress_bar(total: int, progress: str | None, unit: str) -> "tqdm[Never]":

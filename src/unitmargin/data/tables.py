@@ -172,8 +172,9 @@ def _label_column(header: list[str], given: str | None) -> str:
     found = [name for name in header if name.lower() in LABELS]
     if len(found) != 1:
         raise ValueError(
-            f"label must name the column of the classes, which is not told by its name, got the "
-            f'columns {", ".join(map(shown, header))}; write label = "NAME", for init --label NAME'
+            "label must name the column of the classes, which is not told by its name, got the "
+            f"columns {', '.join(map(shown, header))}; pass --label NAME to init, or write "
+            'label = "NAME" under [data]'
         )
     return found[0]
 

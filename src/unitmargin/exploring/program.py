@@ -62,5 +62,6 @@ def _require_size(frozen: FrozenNetwork) -> None:
     if size > MOST_NUMBERS:
         raise ValueError(
             f"frozen must have at most {MOST_NUMBERS:,} stored numbers, which a page can hold, got "
-            f"{size:,}; see its certificates with `unitmargin report`"
+            f"{size:,}; see its certificates with `unitmargin report`, or train a smaller network, "
+            "with a smaller resize under [data] or smaller groups in the plan"
         )

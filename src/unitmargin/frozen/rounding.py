@@ -70,8 +70,10 @@ class RoundingBounds:
 
     def copied(self) -> "RoundingBounds":
         """The same bounds in tensors of their own."""
-        pairs = {name: of.clone() for name, of in vars(self).items() if isinstance(of, Tensor)}
-        return replace(self, **pairs)
+        lipschitz, alpha, beta = (
+            pairs.clone() for pairs in (self.lipschitz, self.alpha, self.beta)
+        )
+        return replace(self, lipschitz=lipschitz, alpha=alpha, beta=beta)
 
     def explain(self, norm: float = 1.0) -> str:
         """Which layer costs what: its part of the slack ``2 E`` of the worst pair of classes, at

@@ -89,7 +89,8 @@ class UPDHead(Head):
         if features < needed:
             raise ValueError(
                 f"this UPD head needs at least {needed} features for {classes} classes, got "
-                f"{features}; widen the last hidden layer"
+                f"{features}; widen the last hidden layer, or append columns of zeros to the "
+                "inputs if they are as few"
             )
         frame = nn.init.orthogonal_(torch.empty(min(classes, features), features))
         start = torch.zeros(classes, features)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.numbers import require_shape, require_whole
+from unitmargin.foundation.numbers import require_shape, require_whole, shown
 from unitmargin.heads import HEADS, Head
 from unitmargin.layers.activations import build_activation
 from unitmargin.layers.contract import Layer, TrainableLayer, walk
@@ -158,6 +158,8 @@ def dense_layers(
     """A flattening, orthogonal dense layers of the ``hidden`` widths (by default ``default``, where
     that does not grow) with the activation behind each, and the last width."""
     layers: list[Layer] = [Flatten()]
+    if hidden is not None and not isinstance(hidden, Sequence):
+        raise TypeError(f"hidden must be widths such as (64, 64), got {shown(hidden)}; list them")
     for width in [min(size, inputs) for size in default] if hidden is None else hidden:
         layers.append(choose("linear", linear, ORTHOGONAL_LINEARS)(inputs, width))
         layers.append(build_activation(activation, width))

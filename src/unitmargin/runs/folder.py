@@ -67,6 +67,11 @@ class RunFolder:
 
     def require(self, file: Path, command: str) -> Path:
         """The file, or an error that names the step that writes it."""
+        if not self.path.is_dir():
+            raise RunError(
+                f"{self.path} is no run folder; check the path, or begin with `unitmargin run "
+                f"RECIPE --out {self.path}`"
+            )
         if not file.is_file():
             raise RunError(f"{file} does not exist; run `unitmargin {command}` first")
         return file
@@ -87,12 +92,26 @@ class RunFolder:
         """Raise if the folder belongs to another recipe.
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
-        in which a training may be extended. A folder in which no epoch was trained belongs to none.
+        in which a training may be extended. A folder in which no epoch was trained belongs to none;
+        one that holds other things and no recipe is none of a run.
         """
+        foreign = self._foreign()
+        if foreign:
+            raise RunError(
+                f"{self.path} must be absent, empty or a run folder, got one with {foreign}; "
+                "choose another --out"
+            )
         if self.begun and _comparable(self.recipe()) != _comparable(recipe):
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )
+
+    def _foreign(self) -> str:
+        """Something in a folder that is no run; nothing of a run, or where there is no folder."""
+        if self.recipe_file.exists() or not self.path.is_dir():
+            return ""
+        names = sorted(file.name for file in self.path.iterdir() if not file.name.startswith("."))
+        return names[0] if names else ""
 
     def start(self, recipe: Recipe, split: Split | None = None) -> None:
         """Write the recipe and the split of its data, or refuse if the folder is of another one."""
@@ -189,7 +208,9 @@ class RunFolder:
         try:
             return read(file)
         except (ValueError, OSError) as error:
-            raise RunError(f"{file}: {error}; run `unitmargin {command}` again") from None
+            step = "remove it and " if command == TRAIN else ""
+            why = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
+            raise RunError(f"{file}: {why}; {step}run `unitmargin {command}` again") from None
 
 
 def _require_report(file: Path, model: Path) -> None:

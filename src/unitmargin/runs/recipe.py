@@ -239,6 +239,8 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
         raise FileNotFoundError(f"no recipe at {path}; `unitmargin recipes` lists those that ship")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path} is not in UTF-8: {error}; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
     return parse_recipe(read_settings(settings, table), str(path))

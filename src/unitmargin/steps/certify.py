@@ -169,11 +169,18 @@ def _beside(folder: Path, data: Path) -> Path:
 
 
 def _require_out(out: Path) -> Path:
-    """Raise for the folder of a run, whose own certificates verify and report read."""
+    """Raise for the folder of a run, whose own certificates verify and report read, and for one
+    that holds something else than certificates."""
     if RunFolder(out).recipe_file.exists():
         raise ValueError(
             f"out must be a folder of its own, got the run folder {out}, whose certificates "
             "would be lost; name another one"
+        )
+    names = {file.name for file in out.iterdir()} if out.is_dir() else set()
+    if names and RunFolder(out).certificates_file.name not in names:
+        raise ValueError(
+            f"out must be absent, empty or a folder of certificates, got {out} with {min(names)}; "
+            "name another one"
         )
     return out
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from unitmargin.checker import check, write
 
+EXPORTED = "model.onnx"
+"""A folder with it was made by `unitmargin export`."""
+
 SHOWN = 10
 """Rows that are named; checked.csv has all of them."""
 
@@ -21,15 +24,20 @@ def check_files(
     folder = table.parent
     new = "MODEL --data DATA --out "
     certify = f"certify {'' if _is_run(folder) else new}{folder}"
+    kept = f"run `unitmargin {certify} --inputs` first"
+    if (folder / EXPORTED).is_file():
+        kept = "an exported folder holds no inputs: pass --inputs with those of the run"
     files = (
-        (table, certify),
-        (table.with_suffix(".json"), certify),
-        (model or _model(folder), f"freeze {folder}"),
-        (inputs or folder / "inputs.safetensors", f"{certify} --inputs"),
+        (table, f"run `unitmargin {certify}` first"),
+        (table.with_suffix(".json"), f"run `unitmargin {certify}` first"),
+        (model or _model(folder), f"run `unitmargin freeze {folder}` first"),
+        (inputs or folder / "inputs.safetensors", kept),
     )
-    for file, command in files:
+    given = {model: "--model", inputs: "--inputs"}
+    for file, step in files:
         if not file.is_file():
-            raise FileNotFoundError(f"{file} does not exist; run `unitmargin {command}` first")
+            step = f"check the path behind {given[file]}" if file in given else step
+            raise FileNotFoundError(f"{file} does not exist; {step}")
     verdicts, profile = check(*(file for file, _ in files))
     written = folder / "checked.csv"
     write(verdicts, written)

@@ -18,15 +18,20 @@ from unitmargin.runs.folder import RunFolder
 PAGE = Path("runs/compare.html")
 """Where the page is written by default."""
 
+PAGES = (".html", ".htm")
+"""How a page is called: no other file is written over."""
+
 
 def compare_runs(folders: Sequence[RunFolder], out: Path = PAGE) -> str:
     """Write a page of certified runs; it needs no network.
 
     Raises:
         RunError: a run that is not certified yet, or a damaged file; the message names the command.
-        ValueError: no run, one run twice, runs that cannot be compared, or a folder for the page.
+        ValueError: no run, one run twice, runs that cannot be compared, or a page of another name.
     """
     require_path("out", out)
+    if out.suffix.lower() not in PAGES:
+        raise ValueError(f"out must end in .html, got {out}; name a page")
     runs = comparison.read_compared(folders)
     epsilons = comparison.common_epsilons(runs)
     write_text(out, render("compare.html.jinja", _content(runs, epsilons)))

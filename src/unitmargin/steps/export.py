@@ -25,6 +25,9 @@ OF_A_RUN = ("certificates.csv", "certificates.json", "report.html", "report.json
 
 WRITTEN = {GRAPH, MODEL, CARD, RECIPE, *OF_A_RUN}
 
+CHECKED = "checked.csv"
+"""What `unitmargin check` adds to a folder; a new export does without it."""
+
 
 def export(source: Path, out: Path) -> str:
     """Write a frozen network for deployment; the message says what, where and its hash.
@@ -128,7 +131,7 @@ def _require_place(out: Path) -> None:
     if Path.cwd().is_relative_to(out.resolve()):
         raise ValueError(f"out must not be the folder one works in, got {out}; name a folder in it")
     names = {file.name for file in out.iterdir()}
-    foreign = sorted(names - WRITTEN)
+    foreign = sorted(names - WRITTEN - {CHECKED})
     if not foreign and names:
         card = out / CARD
         text = card.read_bytes().decode(errors="replace") if card.is_file() else ""

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import (
-    DataError,
     Dataset,
     MixedSizesError,
     TableOptions,
     TarShards,
     image_shards,
     load_dataset,
+    not_found,
     usable,
 )
 from unitmargin.foundation.failures import one_line
@@ -80,12 +80,14 @@ def init_recipe(path: Path, label: str | None = None) -> str:
     in_rows = bool(image_shards(path))
     kind = IMAGES if in_rows else NAMED_BY.get(path.suffix, IMAGES)
     if not path.exists():
-        raise DataError(
-            f"{path}: must be a table (.csv, .parquet), arrays (.npz), or a folder or archive of "
-            "images, found none; check the path"
+        raise not_found(
+            path, "a table (.csv, .parquet), arrays (.npz), a folder or archive of images"
         )
     if label is not None and kind != TABLE and not in_rows:
-        raise ValueError(f"label must be left out for {path}, which is no table, got {label!r}")
+        raise ValueError(
+            f"label must be left out for {path}, which is no .csv and no .parquet file, got "
+            f"{label!r}; write a table as one of them"
+        )
     options = _table_options(path, label) if kind == TABLE else None
     dataset, read = _load(kind, path, options, label if in_rows else None)
     name = path.resolve().name.split(".")[0].strip() or kind

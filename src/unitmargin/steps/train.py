@@ -71,6 +71,7 @@ def train_run(
     model = open_model(recipe, dataset)
     require_precision(recipe.training.precision, model)
     require_pieces(recipe.training.pieces, processes, isinstance(dataset.train, TarShards))
+    recipe.training.require_inputs(dataset.in_shape)
     require_teachable(dataset.train, recipe.training)
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():

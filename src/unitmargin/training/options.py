@@ -1,6 +1,7 @@
 """How to train, as a recipe says it."""
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import (
@@ -17,6 +18,9 @@ from unitmargin.foundation.options import Options, among
 from unitmargin.training.losses import LOSSES, SOFT_LABELS
 from unitmargin.training.precision import PRECISIONS
 from unitmargin.training.schedules import SCHEDULES
+
+IMAGE_DIMENSIONS = 3
+"""Of an input that is an image: channels, height, width."""
 
 SEEDS = 2**32
 """Seeds below it leave room for the million epochs that follow each in the order of samples."""
@@ -93,6 +97,21 @@ class TrainingOptions(Options):
                 f"{', '.join(SOFT_LABELS)}, or no teacher_epochs"
             )
         return self
+
+    def require_inputs(self, in_shape: Sequence[int]) -> None:
+        """Raise unless inputs of that shape can be cropped and flipped as the options ask."""
+        asked = {"crop": self.crop, "flip": self.flip}
+        wanted = [f"{name} = {str(value).lower()}" for name, value in asked.items() if value]
+        if wanted and len(in_shape) != IMAGE_DIMENSIONS:
+            raise ValueError(
+                "crop and flip must be left out for inputs that are no images, got "
+                f"{' and '.join(wanted)} for inputs of shape {tuple(in_shape)}; leave them out"
+            )
+        if self.crop and self.crop >= min(in_shape[1:]):
+            raise ValueError(
+                f"crop must be below the sides of images, {in_shape[1]} x {in_shape[2]}, got "
+                f"{self.crop}; use an eighth of a side, or 0"
+            )
 
     def epoch_steps(self, samples: int) -> int:
         """Steps of a pass over so many samples."""

@@ -15,7 +15,7 @@ from unitmargin.data import Samples, TarShards
 from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
 from unitmargin.training.identity import Identity
 from unitmargin.training.lesson import Lesson
-from unitmargin.training.options import TrainingOptions
+from unitmargin.training.options import IMAGE_DIMENSIONS, TrainingOptions
 from unitmargin.training.precision import training_precision
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
@@ -38,8 +38,6 @@ RATE = 0.4 / 512
 
 FORGETTING = 0.1
 """Share of a batch in running statistics."""
-
-IMAGE_DIMENSIONS = 3
 
 
 class Standardised(nn.BatchNorm2d):

@@ -123,8 +123,9 @@ def train(
         TypeError: a model, data, options or a checkpoint of another kind.
         ValueError: an unknown option or name; inputs or labels that do not fit the model; a
             checkpoint of other options or data, or of another network; with a loader a checkpoint,
-            crop, flip, a teacher, or several processes; a teacher of what is no image, of shards,
-            or that knows no more than one class.
+            crop, flip, a teacher, or several processes; crop or flip of what is no image, or a crop
+            as large as it; a teacher of what is no image, of shards, or that knows no more than one
+            class.
         FloatingPointError: the loss is not finite, or the weights lost their rank.
 
     Example:
@@ -154,6 +155,7 @@ def train(
         _require_no_checkpoint(file)
         trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
     else:
+        options.require_inputs(samples.in_shape)
         require_teachable(samples, options)
         _set_domain(model.to(place), samples.domain)
         near = samples.near(place)
