@@ -122,10 +122,10 @@ def test_minutes_become_steps(recipe: Path, tmp_path: Path) -> None:
     [
         (["train", "none.toml"], "no recipe none.toml; pass a file, or one of"),
         (["run", "none"], "no recipe none; pass a file, or one of"),
-        (["freeze", "runs/x"], "run `unitmargin train RECIPE` first"),
-        (["certify", "runs/x"], "run `unitmargin freeze runs/x` first"),
-        (["verify", "runs/x"], "run `unitmargin train RECIPE` first"),
-        (["report", "runs/x"], "run `unitmargin train RECIPE` first"),
+        (["freeze", "runs/x"], "runs/x is no run folder; check the path, or begin with"),
+        (["certify", "."], "run `unitmargin freeze .` first"),
+        (["verify", "."], "run `unitmargin train RECIPE` first"),
+        (["report", "."], "run `unitmargin train RECIPE` first"),
     ],
 )
 def test_missing_files_exit_with_2_and_name_the_next_command(

@@ -117,23 +117,42 @@ TRAIN = "train new.toml"
 CERTIFICATES, FACTS, CHECKS = of("certificates.csv"), of("certificates.json"), of("checks.json")
 
 FOLDERS = [
-    row(f"{verb} {place}", expected, write("file", "x"), lambda: os.mkdir("empty"))
-    for place in ("none", "file", "empty")
+    row(f"{verb} {place}", f"{place} is no run folder; check the path, or begin with `unitmargin r",
+        write("file", "x"))
+    for place in ("none", "file")
+    for verb in ("freeze", "certify", "verify", "report", "explore", "compare")
+] + [
+    row(f"{verb} empty", expected, lambda: os.mkdir("empty"))
     for verb, expected in (
-        ("freeze", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
-        ("certify", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
-        ("verify", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
-        ("report", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
-        ("explore", f"{place}/model.safetensors does not exist; run `unitmargin freeze {place}`"),
-        ("compare", f"{place}/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
-        ("reproduce accuracy --runs", f"{place} is no run folder; run `unitmargin run RECIPE`"),
+        ("freeze", "empty/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("certify", "empty/model.safetensors does not exist; run `unitmargin freeze empty`"),
+        ("verify", "empty/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("report", "empty/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
+        ("explore", "empty/model.safetensors does not exist; run `unitmargin freeze empty`"),
+        ("compare", "empty/recipe.toml does not exist; run `unitmargin train RECIPE` first"),
     )
 ] + [
+    row(f"reproduce accuracy --runs {place}", f"{place} is no run folder; run `unitmargin run REC",
+        write("file", "x"), lambda: os.mkdir("empty"))
+    for place in ("none", "file", "empty")
+] + [
+    row("train digits --out photos", "photos must be absent, empty or a run folder, got one with c",
+        lambda: os.mkdir("photos"), write("photos/cat.png", "x")),
+    row(f"certify {RUN} --data new.npz --out photos", "got photos with cat.png; name another one",
+        new(), lambda: os.mkdir("photos"), write("photos/cat.png", "x")),
+    row(f"compare {RUN} --out precious.csv", "out must end in .html, got precious.csv; name a pa",
+        write("precious.csv", "x")),
+    row("train digits --minutes 1 --epochs 3", "minutes must be left out where epochs are given"),
+    row(f"{TRAIN} --set training.crop=8", "crop must be below the sides of images, 8 x 8, got 8",
+        recipe()),
+    row("train moons --set training.crop=2", "crop and flip must be left out for inputs that are"),
+    row("train moons --set training.flip=true", "got flip = true for inputs of shape (2,); leave"),
+    row("explore empty/x", "empty/x is no run folder"),
     row("check none", "none/certificates.csv does not exist; run `unitmargin certify none` first"),
     row("check a.csv", "a.csv does not exist; run `unitmargin certify MODEL --data DATA --out"),
     row(f"explore {RUN} --samples 0", "samples must be >= 1, got 0; leave it out"),
-    row(f"check {RUN} --model none", "none does not exist; run `unitmargin freeze runs/tiny`"),
-    row(f"check {RUN} --inputs none", "run `unitmargin certify runs/tiny --inputs` first"),
+    row(f"check {RUN} --model none", "none does not exist; check the path behind --model"),
+    row(f"check {RUN} --inputs none", "none does not exist; check the path behind --inputs"),
     row("compare", "folders must be one run folder or more, got none; name two to compare"),
     row(f"compare {RUN} ./{RUN}", "folders must differ, got"),
     row(f"compare {RUN} --out runs", "out must be a file, got the folder runs; add the file's na"),
@@ -183,7 +202,7 @@ DAMAGE = [
 EXPORT = [
     row(f"export {place} out", expected, write("file", "x"), lambda: os.mkdir("empty"))
     for place, expected in (
-        ("none", "none/model.safetensors does not exist; run `unitmargin freeze none` first"),
+        ("none", "none is no run folder; check the path, or begin with"),
         ("empty", "empty/model.safetensors does not exist; run `unitmargin freeze empty` first"),
         ("file", "file is damaged or truncated"),
     )
@@ -287,8 +306,8 @@ RECIPES = [
     row("run none", "no recipe none; pass a file, or one of"),
     row(TRAIN, "name must be given, got nothing; add it", write("new.toml", "")),
     row(TRAIN, "is not valid TOML: Invalid value (at line 1", write("new.toml", "a = = b")),
-    row(TRAIN, "is not valid TOML: 'utf-8' codec can't", write("new.toml", GARBAGE)),
-    row(TRAIN, "is not valid TOML: 'utf-8' codec can't", write("new.toml", RECIPE, "utf-16")),
+    row(TRAIN, "is not in UTF-8: 'utf-8' codec can't", write("new.toml", GARBAGE)),
+    row(TRAIN, "is not in UTF-8: 'utf-8' codec can't", write("new.toml", RECIPE, "utf-16")),
     row(TRAIN, "new.toml is not valid TOML: Exceeds", write("new.toml", f"a = {'9' * 5000}")),
     row(TRAIN, "new.toml is not valid TOML: maximum", write("new.toml", f"a = {'[' * 50_000}")),
     row(TRAIN, "is not valid TOML: Cannot overwrite", write("new.toml", "a = 1\na = 2")),
@@ -458,10 +477,10 @@ DATA_TABLES = [
     row(TRAIN, "a.csv: must be a .csv or .parquet file, found none", tabular(), folder("a.csv")),
     row(TRAIN, "data.scale must be left out for data set 'digits'",
         recipe("limit", 'scale = "features"\nlimit')),
-    row("init none.csv", "none.csv: must be a table (.csv, .parquet), arrays (.npz), or a folder"),
-    row("init none", "none: must be a table (.csv, .parquet), arrays (.npz), or a folder or arch"),
+    row("init none.csv", "none.csv: must be a table (.csv, .parquet), arrays (.npz), a folder or"),
+    row("init none", "none: must be a table (.csv, .parquet), arrays (.npz), a folder or archive"),
     row("init data", "data: must be readable, and an archive must", write("data", "x")),
-    row("init a.npz --label y", "label must be left out for a.npz, which is no table, got 'y'",
+    row("init a.npz --label y", "label must be left out for a.npz, which is no .csv and no",
         write("a.npz", "x")),
     row("init a.csv", "label must name the column of the classes", tabular("label", "kind")),
     row("recipes none", "no recipe none; pass a file, or one of cifar10-best"),
@@ -524,7 +543,7 @@ DATA = [
 ] + [
     row(TRAIN, expected, arrays(), spoil)
     for spoil, expected in (
-        (gone("data"), "must be a .npz file, found none; check the path"),
+        (gone("data"), "must be a .npz file, found none in /"),
         (folder("data"), "must be a .npz file, found none; check the path"),
         (write("data", ""), "must be a .npz file of plain arrays"),
         (write("data", GARBAGE), "must be a .npz file of plain arrays"),
@@ -533,7 +552,7 @@ DATA = [
 ] + [
     row(TRAIN, expected, pictures(*spoils))
     for spoils, expected in (
-        ([gone("data")], "No such file or directory"),
+        ([gone("data")], "data: must be a file or folder of data, found none in /"),
         ([gone("data"), lambda: os.mkdir("data")], "must hold images as train/CLASS/IMAGE and"),
         ([gone("data"), write("data", "x")], "an archive must be a whole tar file"),
         ([gone("data/train/b"), gone("data/test/b")], "two or more different names"),
@@ -600,7 +619,7 @@ NEW = [
         ("none.safetensors --data new.npz", "no model file at none.safetensors; run", [new()]),
         ("none.onnx --data new.npz", "none.onnx does not exist; write it with", [new()]),
         ("m.onnx --data new.npz", "m.onnx must be an ONNX file", [new(), write("m.onnx", "x")]),
-        ("none --data new.npz", "none/model.safetensors does not exist; run", [new()]),
+        ("none --data new.npz", "none is no run folder; check the path", [new()]),
     )
 ] + [
     row(f"certify {of('model.safetensors')}", "data must be given for runs/tiny/model.safetens"),

@@ -216,7 +216,7 @@ def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_bytes(b'name = "\xff"')
-    with pytest.raises(RecipeError, match="not valid TOML"):
+    with pytest.raises(RecipeError, match="not in UTF-8"):
         read_recipe(tmp_path / "recipe.toml")
 
 

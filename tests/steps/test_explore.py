@@ -23,7 +23,7 @@ TINY = Recipe(
 
 def test_a_frozen_run_becomes_a_page(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    with pytest.raises(RunError, match="does not exist; run `unitmargin"):
+    with pytest.raises(RunError, match="is no run folder; check the path"):
         um.explore(folder.path)
     train_run(TINY, folder)
     freeze_run(folder)

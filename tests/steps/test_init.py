@@ -100,7 +100,9 @@ def test_images_of_several_sizes_are_resized(
 
 def test_what_has_no_recipe_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.npz").touch()
-    with pytest.raises(ValueError, match="label must be left out for .*, which is no table, got"):
+    with pytest.raises(
+        ValueError, match="label must be left out for .*, which is no .csv and no .parquet file"
+    ):
         init_recipe(tmp_path / "a.npz", "y")
     (tmp_path / "a.csv").write_text("x,y\n1,2\n,3\n2,2\n1,3\n")
     with pytest.raises(ValueError, match="'x' in line 3 must have a value"):

@@ -84,10 +84,14 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
     if noted["classes"] != network_file.classes:
         raise CheckError(f"{facts} has other classes than {model}; certify again")
     values = read_inputs(inputs, network_file.in_shape)
-    if any(row.row != position for position, row in enumerate(rows)) or len(values) < len(rows):
+    if any(row.row != position for position, row in enumerate(rows)):
         raise CheckError(
-            f"{certificates} must have rows numbered from 0 and an input for each of them, got "
-            f"{len(rows)} and {len(values)} inputs in {inputs}; pass those that were certified"
+            f"rows must be numbered from 0 in {certificates}, got others; certify again"
+        )
+    if len(values) < len(rows):
+        raise CheckError(
+            f"{inputs} must hold an input for each of the {len(rows)} rows of {certificates}, got "
+            f"{len(values)}; pass those that were certified"
         )
     if noted["numbers_sha256"] is not None:
         with np.errstate(over="ignore"):

@@ -215,7 +215,7 @@ def not_found(path: Path, wanted: str) -> DataError:
         >>> str(not_found(Path("/photos"), "a folder"))
         '/photos: must be a folder, found none; check the path'
     """
-    place = "" if path.is_absolute() else f" in {Path.cwd()}"
+    place = "" if path.is_absolute() or path.exists() else f" in {Path.cwd()}"
     return DataError(f"{path}: must be {wanted}, found none{place}; check the path")
 
 
