@@ -529,6 +529,10 @@ DATA = [
         ({"y_train": np.array(["a", "b", "a", "b"])}, "y_train must be integers, got <U1"),
         ({"y_train": np.array([0, -1, 0, 1])}, "labels must be >= 0, got -1"),
         ({"y_train": np.array([0, 10**15, 0, 1])}, "must count classes from 0, got 10000"),
+        (
+            {"y_train": np.array([1, 2, 1, 2]), "y_test": np.array([1, 2])},
+            "must count classes from 0, got 1 as the least; subtract it",
+        ),
         ({"y_train": np.zeros(4, int), "y_test": np.zeros(2, int)}, "two or more different names"),
         ({"x_train": np.array([{}] * 4)}, "plain arrays, got: Object arrays cannot be loaded"),
         ({"x_train": np.full((4, 2), np.nan)}, "inputs must be finite, got NaN or infinity"),

@@ -96,7 +96,7 @@ def test_headers_have_the_columns_of_the_training_table() -> None:
         ENCODING.require_header(header)
     with pytest.raises(ValueError, match="got a table without 'colour'; add them"):
         ENCODING.require_header(["age"])
-    with pytest.raises(ValueError, match="got also 'weight', 'height'; leave out them"):
+    with pytest.raises(ValueError, match="got also 'weight', 'height'; leave them out"):
         ENCODING.require_header([*HEADER, "weight", "height"])
 
 

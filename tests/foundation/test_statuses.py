@@ -62,7 +62,7 @@ def test_an_interrupt_is_one_line_and_the_handler_of_before_returns(
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
     assert exit_status(lambda: os.kill(os.getpid(), signal.SIGINT) or 0) == INTERRUPTED
-    assert capsys.readouterr().err.startswith("interrupted; the same command goes on")
+    assert capsys.readouterr().err.startswith("unitmargin: interrupted; a training goes on")
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -104,6 +104,12 @@ def test_a_missing_file_names_the_next_step(tmp_path: Path) -> None:
         load(tmp_path / "model.safetensors")
 
 
+def test_an_exported_network_is_opened_by_others(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").touch()
+    with pytest.raises(ModelFileError, match="is an exported network, which unitmargin.Guard"):
+        load(tmp_path / "model.onnx")
+
+
 @pytest.mark.parametrize("source", ["saved", "convolutional"])
 def test_a_file_truncated_anywhere_is_damaged(
     source: str, tmp_path: Path, request: pytest.FixtureRequest

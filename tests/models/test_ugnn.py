@@ -88,6 +88,11 @@ def test_unit_gradients_for_any_shape(
     assert unit_gradient_error(model, torch.randn(2, *shape)) <= UNIT_GRADIENT
 
 
+def test_one_width_is_no_list_of_them() -> None:
+    with pytest.raises(TypeError, match=r"hidden must be widths such as \(64, 64\), got 64"):
+        DenseUGNN((64,), 10, hidden=64)  # type: ignore[arg-type]
+
+
 def test_hidden_widths_never_exceed_the_features() -> None:
     widths = [
         layer.out_features

@@ -116,8 +116,12 @@ def test_a_folder_holds_the_run_and_a_card_of_it(finished: RunFolder, tmp_path: 
 
 def test_what_was_exported_is_checked_where_it_lies(finished: RunFolder, tmp_path: Path) -> None:
     export(finished.path, tmp_path / "up")
+    with pytest.raises(FileNotFoundError, match="pass --inputs with those of the run"):
+        check_files(tmp_path / "up")
     message, confirmed = check_files(tmp_path / "up", inputs=finished.inputs_file)
     assert confirmed, message
+    export(finished.path, tmp_path / "up")
+    assert not (tmp_path / "up" / "checked.csv").exists()
 
 
 def test_a_recipe_does_not_say_where_the_data_lay(run: RunFolder, tmp_path: Path) -> None:

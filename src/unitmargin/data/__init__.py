@@ -101,7 +101,10 @@ def load_dataset(
             'load a file under the name "images", "npz" or "table"'
         )
     if name in ("images", "npz", "shards", "table") and file is None:
-        raise ValueError(f"path must be given for data set {name!r}, got None; name the file")
+        raise ValueError(
+            f"path must be given for data set {name!r}, got None; name the file or folder, on the "
+            "command line by --data"
+        )
     given = ImageOptions(**options)
     unwanted = [*given.given(), *(["split"] if split is not None else [])]
     if name not in OF_IMAGES and unwanted:

@@ -174,6 +174,12 @@ def dataset_of_arrays(arrays: Arrays, name: str, path: Path, kept: Kept | None =
     try:
         train, test = (_samples(arrays, split, kept) for split in SPLITS)
         n_classes = 1 + max(int(train.labels.max()), int(test.labels.max()))
+        least = min(int(train.labels.min()), int(test.labels.min()))
+        if CLASSES not in arrays and least > 0:
+            raise ValueError(
+                f"y_train and y_test must count classes from 0, got {least} as the least; subtract "
+                "it, or name all classes in an array `classes`"
+            )
         if CLASSES not in arrays and n_classes > len(train) + len(test):
             raise ValueError(
                 f"y_train and y_test must count classes from 0, got {n_classes - 1} among "

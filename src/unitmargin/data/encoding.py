@@ -133,13 +133,13 @@ class Encoding(Options):
         missing = [name for name in names if name not in header]
         extra = [name for name in header if name not in (*names, self.label, *self.ignored)]
         for word, found, step in (
-            ("a table without", missing, "add"),
-            ("also", extra, "leave out"),
+            ("a table without", missing, "add them"),
+            ("also", extra, "leave them out"),
         ):
             if found:
                 raise ValueError(
                     f"its columns must be those of the training table, got {word} "
-                    f"{', '.join(map(shown, found))}; {step} them"
+                    f"{', '.join(map(shown, found))}; {step}"
                 )
 
 

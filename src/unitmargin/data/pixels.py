@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import BITSPERSAMPLE, SAMPLEFORMAT, TiffImageFile
@@ -58,8 +58,10 @@ def pixels(
         raise
     # Decoders meet damaged bytes with errors of many types, none of them documented.
     except Exception as fault:
+        unknown = "bytes of no such format" if content else "no bytes"
+        reason = unknown if isinstance(fault, UnidentifiedImageError) else fault
         raise DataError(
-            f"{name}: must be a whole image ({', '.join(FORMATS)}), got: {fault}; "
+            f"{name}: must be a whole image ({', '.join(FORMATS)}), got: {reason}; "
             "repair or remove the file"
         ) from fault
 

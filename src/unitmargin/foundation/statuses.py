@@ -29,7 +29,7 @@ UNREAD = 141
 
 OUTPUT = "standard output"
 
-STOPPED = "interrupted; the same command goes on after the last whole epoch"
+STOPPED = "unitmargin: interrupted; a training goes on after its last whole epoch if called again"
 
 IMPORTS = "<frozen importlib._bootstrap>"
 """File name of the frames of an import."""

@@ -164,6 +164,11 @@ def load(path: str | Path) -> FrozenNetwork:
     path = require_path("path", path)
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}; run `unitmargin freeze` first")
+    if path.suffix.lower() == ".onnx":
+        raise ModelFileError(
+            f"{path} is an exported network, which unitmargin.Guard opens; load the model file of "
+            "which it was made"
+        )
     try:
         read_table(path)
     except UNFIT as error:
