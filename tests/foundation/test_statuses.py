@@ -76,7 +76,7 @@ def test_a_package_that_takes_an_interrupt_for_a_missing_part_does_not_hide_it(
     done = program(f"sys.path.append({str(tmp_path)!r})\nprint('before')\nimport greedy")
     assert done.returncode == INTERRUPTED
     assert done.stdout == "before\n"
-    assert done.stderr.startswith("interrupted; ")
+    assert done.stderr.startswith("unitmargin: interrupted; ")
 
 
 def test_an_interrupt_that_the_process_ignores_is_ignored() -> None:

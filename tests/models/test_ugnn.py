@@ -11,7 +11,7 @@ from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.layers.activations import Abs, Activation, MaxMin
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
-from unitmargin.models import UGNN
+from unitmargin.models import UGNN, DenseUGNN
 from unitmargin.models.classifier import halvings
 from unitmargin.models.ugnn import PAPER_DEPTH
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, OrthogonalConv2d, OrthogonalLinear
