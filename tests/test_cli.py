@@ -182,7 +182,7 @@ def test_wrong_command_lines_exit_with_2(command: list[str], recipe: Path) -> No
 @pytest.mark.parametrize(
     ("error", "expected", "message"),
     [
-        (KeyboardInterrupt(), 130, "the same command goes on after the last whole epoch"),
+        (KeyboardInterrupt(), 130, "a training goes on after its last whole epoch if called again"),
         (FloatingPointError("loss is nan"), 2, "unitmargin: loss is nan"),
         (OSError("disk full"), 2, "unitmargin: disk full"),
         (MemoryError("Unable to allocate 7 TiB"), 2, "7 TiB; use fewer samples (--limit)"),

@@ -11,6 +11,7 @@ TABLES = "frozen/test_transforms.py::test_a_table_a_side_and_the_join_by_hand"
 BOTH_WAYS = "frozen/test_transforms.py::test_float64_admits_both_ways_and_float32_the_fft_alone"
 FFT = "frozen/test_transforms.py::test_an_fft_pays_for_each_of_its_stages"
 SLACK = "certificates/test_certify.py::test_the_slack_is_subtracted_before_the_division"
+CHANGED = "frozen/test_network.py::test_constants_and_certificates_follow_every_change"
 COMBINATION = "frozen/test_layer_rounding.py::test_a_combination_by_hand"
 SQUARED = "frozen/test_spectral.py::test_the_squared_residual_is_reached"
 GRAM = "frozen/test_spectral.py::test_the_error_of_the_gram_matrix_is_paid_for"
@@ -182,9 +183,17 @@ MUTANTS = [
     Mutant("shape of a branch", COMBINED, "output.shape != x.shape", "False",
            "frozen/test_combination.py::test_a_branch_that_changes_the_shape_is_refused"),
     Mutant("changes inside a branch", "frozen/proof.py",
-           "tensor.detach().clone() for tensor in network.buffers()",
-           "tensor.detach() for tensor in network.buffers()",
+           "tensor.detach().clone() for tensor in tensors(network)",
+           "tensor.detach() for tensor in tensors(network)",
            "frozen/test_layer_rounding.py::test_changes_inside_a_branch_reach_every_profile"),
+    Mutant("another network in the place of one", "frozen/proof.py",
+           "network is self.source", "True", CHANGED),
+    Mutant("changes of a parameter", "frozen/proof.py",
+           "(*layer.parameters(recurse=False), *layer.buffers(recurse=False))",
+           "layer.buffers(recurse=False)", CHANGED),
+    Mutant("constants handed out as copies", "frozen/deployed.py",
+           "found._replace(bounds=found.bounds.copied())", "found",
+           "frozen/test_network.py::test_who_edits_a_copy_edits_nothing_that_is_certified"),
     Mutant("normalisation", "layers/normalize.py",
            "incoming * gamma(2, arithmetic.unit) + lost", "lost",
            "frozen/test_rounding.py::test_the_normalisation_pays_two_roundings"),

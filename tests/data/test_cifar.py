@@ -128,7 +128,7 @@ def test_images_serve_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        (images_of(["a", "b"]), r"10 classes, got \(3, 32, 32\) in 2.*under the name \"images\""),
+        (images_of(["a", "b"]), r"10 classes, got \(3, 32, 32\) in 2; begin with `unitmargin init"),
         (images_of(list("abcdefghij"), 8), r"inputs of shape \(3, 32, 32\).*got \(3, 8, 8\) in 10"),
         ({"cifar/data_batch_1": b"pickle"}, "got neither"),
         (release100(), "must hold data_batch_1.bin, .*got no data_batch_1.bin"),

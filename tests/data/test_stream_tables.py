@@ -112,7 +112,7 @@ def test_encoded_tables_are_read_by_name(tmp_path: Path) -> None:
 def test_wrong_encoded_tables_are_one_line(tmp_path: Path) -> None:
     for text, rule in (
         ("a\n1\n", r"new\.csv: its columns must be those .* without 'b'; add"),
-        ("a,b,c\n1,2,3\n", "got also 'c'; leave out"),
+        ("a,b,c\n1,2,3\n", "got also 'c'; leave them out"),
         ("a,b,kind\n1,2,0\n", "'kind' in line 2 must be a class of the model"),
         ("a,b\n1,x\n", "'b' in line 2 must be a number, got 'x'"),
     ):

@@ -11,7 +11,7 @@ from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.layers.activations import Abs, Activation, MaxMin
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle
-from unitmargin.models import UGNN, DenseUGNN
+from unitmargin.models import UGNN
 from unitmargin.models.classifier import halvings
 from unitmargin.models.ugnn import PAPER_DEPTH
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, OrthogonalConv2d, OrthogonalLinear
@@ -86,11 +86,6 @@ def test_unit_gradients_for_any_shape(
     shape = (channels, rows * 2**depth, columns * 2**depth)
     model = UGNN(shape, 3, depth=depth, conv=conv, hidden=(4,))
     assert unit_gradient_error(model, torch.randn(2, *shape)) <= UNIT_GRADIENT
-
-
-def test_one_width_is_no_list_of_them() -> None:
-    with pytest.raises(TypeError, match=r"hidden must be widths such as \(64, 64\), got 64"):
-        DenseUGNN((64,), 10, hidden=64)  # type: ignore[arg-type]
 
 
 def test_hidden_widths_never_exceed_the_features() -> None:

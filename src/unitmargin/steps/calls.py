@@ -53,7 +53,7 @@ def verify(
     Example:
         >>> verify("runs/nothing")
         Traceback (most recent call last):
-        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+        unitmargin.runs.folder.RunError: runs/nothing is no run folder; ...
     """
     run = RunFolder(as_path("folder", folder))
     several = isinstance(solvers, Sequence) and not isinstance(solvers, str)
@@ -81,7 +81,7 @@ def report(folder: str | Path) -> Path:
     Example:
         >>> report("runs/nothing")
         Traceback (most recent call last):
-        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+        unitmargin.runs.folder.RunError: runs/nothing is no run folder; ...
     """
     run = RunFolder(as_path("folder", folder))
     report_run(run)
@@ -109,7 +109,7 @@ def compare(folders: Sequence[str | Path], out: str | Path = PAGE) -> Path:
     Example:
         >>> compare(["runs/nothing"])
         Traceback (most recent call last):
-        unitmargin.runs.folder.RunError: runs/nothing/recipe.toml does not exist; ...
+        unitmargin.runs.folder.RunError: runs/nothing is no run folder; ...
     """
     if not isinstance(folders, Sequence) or isinstance(folders, str):
         rule = "folders must be a list of run folders"
@@ -142,7 +142,7 @@ def explore(folder: str | Path, samples: int = SAMPLES, data: str | Path | None 
     Example:
         >>> explore("runs/nothing")
         Traceback (most recent call last):
-        unitmargin.runs.folder.RunError: runs/nothing/model.safetensors does not exist; ...
+        unitmargin.runs.folder.RunError: runs/nothing is no run folder; ...
     """
     run = RunFolder(as_path("folder", folder))
     moved = None if data is None else as_path("data", data)
