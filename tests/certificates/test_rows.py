@@ -107,10 +107,12 @@ def test_it_reads_as_a_line_a_sample_and_never_claims_more() -> None:
     )
     assert header == list(vars(given))
     assert len(rows) == SHOWN
-    for place, (number, label, _, _, radius, _) in enumerate(rows):
+    for place, (number, label, _, _, radius, slack) in enumerate(rows):
         assert (number, label) == (str(place), str(place))
         exact = Decimal(float(given.radius[place]))
         assert exact * (1 - Decimal("1e-5")) < Decimal(radius) <= exact
+        bound = Decimal(float(given.slack[place]))
+        assert bound <= Decimal(slack) < bound * (1 + Decimal("1e-5"))
 
 
 def test_a_notebook_shows_the_same_numbers() -> None:

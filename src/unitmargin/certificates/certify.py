@@ -38,7 +38,7 @@ class Certificate:
 
     ``len(certificate)`` counts the samples; ``certificate[index]`` is the certificate of those that
     a number, a slice, positions or a mask choose, one sample of a number. What is printed is
-    rounded down.
+    rounded down, the slack up.
 
     Attributes:
         label: predicted class; -1 where a logit is not finite.
@@ -47,7 +47,8 @@ class Certificate:
             UGNN, and no distance for networks that are 1-Lipschitz alone.
         radius: l2 radius, in input units, within which the label is constant; float64, 0 for "no
             claim" (a tie, a margin below the slack, or a logit that is not finite).
-        slack: what was subtracted from the margin for the rounding of two evaluations.
+        slack: what was subtracted from the margin for the rounding of two evaluations, an upper
+            bound of it.
     """
 
     label: Labels
@@ -81,7 +82,7 @@ class Certificate:
     def _shown(self) -> tuple[str, list[tuple[str, ...]], int]:
         title = f"Certificate of {len(self)} samples on {self.label.device}"
         try:
-            rows = table(vars(self))
+            rows = table(vars(self), raised=("slack",))
         except RuntimeError:  # tensors without numbers: on the meta device, or being traced
             rows = [("", *vars(self))]
         return title, rows, len(self) - len(rows) + 1

@@ -1,7 +1,7 @@
 """Certificates row by row: which are chosen, and how people read them."""
 
-from collections.abc import Mapping, Sequence
-from decimal import ROUND_FLOOR, Context
+from collections.abc import Collection, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +13,9 @@ from unitmargin.foundation.numbers import as_tensor, shown
 
 DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 """Digits of a number that people read, rounded down: a larger radius was not certified."""
+
+RAISED = Context(prec=6, rounding=ROUND_CEILING)
+"""The same of an upper bound."""
 
 SHOWN = 5
 """Rows that are shown of a batch."""
@@ -64,14 +67,18 @@ def _listed(index: object) -> list[Any]:
     return entries
 
 
-def table(columns: Mapping[str, Tensor]) -> list[tuple[str, ...]]:
-    """Header and first rows as words, whole numbers as they are and others rounded down.
+def table(columns: Mapping[str, Tensor], raised: Collection[str] = ()) -> list[tuple[str, ...]]:
+    """Header and first rows as words, whole numbers as they are and others rounded down, those of
+    the columns ``raised`` up.
 
     Example:
         >>> table({"label": torch.tensor([3]), "radius": torch.tensor([0.12345678])})
         [('', 'label', 'radius'), ('0', '3', '0.123456')]
     """
-    words = [[_word(value) for value in column[:SHOWN].tolist()] for column in columns.values()]
+    words = [
+        [_word(value, RAISED if name in raised else DIGITS) for value in column[:SHOWN].tolist()]
+        for name, column in columns.items()
+    ]
     rows = zip(*words, strict=True)
     return [("", *columns), *((str(place), *row) for place, row in enumerate(rows))]
 
@@ -93,5 +100,5 @@ def as_html(title: str, rows: Sequence[Sequence[str]], more: int) -> str:
     return f"<table><caption>{title}</caption>{content}</table>{rest}"
 
 
-def _word(value: int | float) -> str:
-    return str(value) if isinstance(value, int) else str(DIGITS.create_decimal(value))
+def _word(value: int | float, digits: Context) -> str:
+    return str(value) if isinstance(value, int) else str(digits.create_decimal(value))
