@@ -98,3 +98,15 @@ def test_provenance_says_where_it_was_made() -> None:
     assert "thread" in words["hardware"]
     assert words["torch"] == str(torch.__version__)
     assert re.fullmatch("([0-9a-f]{4,40})?", commit())
+
+
+@pytest.mark.parametrize("name", ["split.json", "model.safetensors", ".gitkeep", ".lock"])
+def test_a_folder_of_a_run_that_has_no_recipe_yet_is_its_own(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    RunFolder(tmp_path).require_own(Recipe(name="a"))
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "cats").mkdir()
+    with pytest.raises(RunError, match="must be absent, empty or a run folder, got one with cats"):
+        RunFolder(tmp_path).require_own(Recipe(name="a"))

@@ -107,11 +107,12 @@ class RunFolder:
             )
 
     def _foreign(self) -> str:
-        """Something in a folder that is no run; nothing of a run, or where there is no folder."""
+        """Something that no run has in a folder without a recipe; nothing if there is none."""
         if self.recipe_file.exists() or not self.path.is_dir():
             return ""
-        names = sorted(file.name for file in self.path.iterdir() if not file.name.startswith("."))
-        return names[0] if names else ""
+        own = {file.name for name, file in vars(self).items() if name != "path"}
+        names = {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+        return min(names - own, default="")
 
     def start(self, recipe: Recipe, split: Split | None = None) -> None:
         """Write the recipe and the split of its data, or refuse if the folder is of another one."""
