@@ -67,6 +67,14 @@ def test_words_become_layers_of_their_kind() -> None:
 def test_a_word_that_does_not_fit_its_map_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 3 on both sides, got 4 x 4"):
         plan_layers(["fold 2", "window 3"], (1, 8, 8), 0.25)
+    for word in ("pool 3", "unshuffle 3", "pool 16", "pool 0"):
+        with pytest.raises(ValueError, match=f"{word} of a plan must divide the sides of its map"):
+            plan_layers([word], (1, 8, 8), 0.25)
+
+
+def test_a_plan_is_a_list_of_words() -> None:
+    with pytest.raises(TypeError, match="plan must be a list such as"):
+        read_plan("fold 2")
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,22 @@ def test_tensors_of_another_model_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
     save_one(path)
     model = DenseUGNN((4,), 3)
-    with pytest.raises(ValueError, match="is of another model .*delete it to start again") as error:
+    with pytest.raises(
+        ValueError, match="must be of a training of the same .*delete it to start again"
+    ) as error:
         read_checkpoint(path).restore(model, build_optimizers(model, 1e-2, 1e-2))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda model: model.head.requires_grad_(False), lambda model: model.double()]
+)
+def test_other_parameters_that_are_trained_are_refused(
+    change: Callable[[Classifier], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_one(path)
+    model = conv_model()
+    change(model)
+    with pytest.raises(ValueError, match="must be of a training of the same parameters"):
+        read_checkpoint(path).restore(model, build_optimizers(model, 1e-2, 1e-2))

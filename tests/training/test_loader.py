@@ -116,3 +116,27 @@ def test_loaders_that_do_not_fit_are_refused_before_the_first_step(
     monkeypatch.setattr(Trainer, "epoch", None)  # whoever calls it fails
     with pytest.raises(kind, match=message):
         trained(data, **options)
+
+
+class Once(IterableDataset[Any]):
+    """A data set of four samples that can be read once."""
+
+    def __init__(self) -> None:
+        self.left = iter(zip(X[:4], Y[:4], strict=True))
+
+    def __len__(self) -> int:
+        return 4
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.left
+
+
+def test_a_loader_that_can_be_gone_through_once_is_refused() -> None:
+    with pytest.raises(ValueError, match="must yield its 2 batches in every pass, got 0 in epoch"):
+        trained(DataLoader(Once(), batch_size=2))
+
+
+def test_empty_batches_are_left_out() -> None:
+    batches = [(X, Y), (X[:0], Y[:0])]
+    first, _ = trained(DataLoader(batches, batch_size=None))  # type: ignore[arg-type]
+    assert all(bool(tensor.isfinite().all()) for tensor in first.parameters())

@@ -10,6 +10,7 @@ from unitmargin.models import UGNN
 from unitmargin.orthogonal.cayley import cayley
 from unitmargin.orthogonal.manifold import ManifoldLinear
 from unitmargin.orthogonal.polar import polish
+from unitmargin.training import manifold_descent
 from unitmargin.training.manifold_descent import (
     LARGEST_ANGLE,
     QUINTICS,
@@ -73,6 +74,48 @@ def test_huge_gradients_and_rates_stay_within_the_cap(rows: int, columns: int) -
         assert distance_from_manifold(parameter.detach()) < ON_MANIFOLD
         moved = torch.linalg.matrix_norm(parameter.detach() - before, ord=2)
         assert 0.5 * LARGEST_ANGLE < float(moved.max()) < LONGEST * LARGEST_ANGLE
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize(("rows", "columns"), [(64, 64), (96, 130)])
+def test_short_products_leave_no_stack_off_the_manifold(
+    rows: int, columns: int, paired: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The halves of the real form of complex matrices are rounded apart."""
+    monkeypatch.setattr(manifold_descent, "product_type", lambda *_: torch.bfloat16)
+    monkeypatch.setattr(manifold_descent, "LARGE", 64)
+    parameter, _ = nearest_problem(rows, columns, paired)
+    optimizer = ManifoldDescent([{"params": [parameter], "paired": paired}], lr=0.12)
+    for _ in range(10):
+        parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        matrices = parameter.detach()
+        if paired:
+            matrices = torch.complex(matrices[:, 0], matrices[:, 1])
+        assert distance_from_manifold(matrices) < ON_MANIFOLD
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 8), (4, 2, 3), (2, 7, 20)])
+def test_wide_matrices_keep_the_promise_at_the_cap(shape: tuple[int, ...]) -> None:
+    for _ in range(30):
+        start = torch.linalg.qr(torch.randn(*shape).mT).Q.mT.contiguous()
+        parameter = nn.Parameter(polish(start.double()).float())
+        parameter.grad = torch.randn_like(parameter)
+        ManifoldDescent([parameter], lr=1.0).step()
+        assert distance_from_manifold(parameter.detach()) < ON_MANIFOLD
+
+
+def test_what_is_not_to_be_trained_stays() -> None:
+    model = UGNN((1, 4, 4), 3, depth=1, conv="manifold", linear="manifold")
+    model(torch.rand(2, 1, 4, 4)).sum().backward()
+    fixed = next(layer for layer in model.features if isinstance(layer, ManifoldLinear))
+    fixed.requires_grad_(False)
+    before = fixed.raw.clone()
+    for optimizer in build_optimizers(model, 1e-2, 1e-2):
+        optimizer.step()
+    assert torch.equal(fixed.raw, before)
+    with pytest.raises(ValueError, match="and set requires_grad of what is to be trained"):
+        build_optimizers(model.requires_grad_(False), 1e-2, 1e-2)
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])

@@ -112,6 +112,16 @@ def test_a_teacher_that_knows_nothing_is_refused() -> None:
         lesson(images(400), OPTIONS.changed(teacher_epochs=1, batch_size=400))
 
 
+def test_a_teacher_that_is_refused_leaves_no_file(tmp_path: Path) -> None:
+    network, options = MixingUGNN((1, SIDE, SIDE), CLASSES), OPTIONS.changed(teacher_epochs=1)
+    file = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(ValueError, match="teacher_epochs must be enough for a teacher"):
+        train(
+            network, images(400), None, options.changed(batch_size=400), checkpoint=file, quiet=True
+        )
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_batch_above_all_samples_is_all_of_them() -> None:
     samples, options = images(), OPTIONS.changed(teacher_epochs=20)
     large, whole = (lesson(samples, options.changed(batch_size=b)).labels for b in (10**5, 40))

@@ -1,5 +1,6 @@
 """What training takes: data that fit the model, judged before the first step."""
 
+import copy
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -153,3 +154,33 @@ def test_other_arguments_are_judged_before_the_first_step(
     use: Callable[..., Any] = um.train
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
         use(model(), (X, Y), (X, Y), **options)
+
+
+def test_gradients_that_the_model_has_are_not_taken_in() -> None:
+    clean = model()
+    used = copy.deepcopy(clean)
+    used(torch.rand(8, 2)).square().sum().backward()
+    for network in (clean, used):
+        um.train(network, (X, Y), epochs=1, batch_size=8, optimizer="sgd", quiet=True)
+    for one, other in zip(clean.parameters(), used.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_whoever_calls_it_without_gradients_trains(mode: Callable[[], Any]) -> None:
+    network = model()
+    before = [parameter.detach().clone() for parameter in network.parameters()]
+    with mode():
+        um.train(network, (X, Y), epochs=1, quiet=True)
+    after = list(network.parameters())
+    assert not all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_the_mode_afterwards_is_that_of_evaluation(tmp_path: Path) -> None:
+    seen: list[Any] = []
+    for _ in range(2):
+        network = model()
+        file = tmp_path / "checkpoint.safetensors"
+        um.train(network, (X, Y), epochs=2, checkpoint=file, quiet=True, after_epoch=seen.append)
+        assert not network.training
+    assert [len(history) for history in seen] == [1, 2]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from unitmargin.foundation.choice import choose
+from unitmargin.foundation.choice import choose, require_kind
 from unitmargin.foundation.numbers import require_shape, require_whole, shown
 from unitmargin.heads import HEADS, Head
 from unitmargin.layers.activations import build_activation
@@ -87,6 +87,13 @@ class Classifier(Network):
         self.in_shape = tuple(in_shape)
         self.n_classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
         channels = in_shape[0]
+        if normalize is not None:
+            require_kind("normalize", normalize, Normalize, "leave it out for none")
+            if len(normalize.std) not in (1, channels):
+                raise ValueError(
+                    f"normalize must have a deviation for each of the {channels} channels, got "
+                    f"{len(normalize.std)}; measure it on the same inputs"
+                )
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)
         self.head = choose("head", head, HEADS)(width, self.n_classes)
@@ -160,7 +167,8 @@ def dense_layers(
     layers: list[Layer] = [Flatten()]
     if hidden is not None and not isinstance(hidden, Sequence):
         raise TypeError(f"hidden must be widths such as (64, 64), got {shown(hidden)}; list them")
-    for width in [min(size, inputs) for size in default] if hidden is None else hidden:
+    for given in [min(size, inputs) for size in default] if hidden is None else hidden:
+        width = require_whole("a width of hidden", given, 1, "list whole numbers")
         layers.append(choose("linear", linear, ORTHOGONAL_LINEARS)(inputs, width))
         layers.append(build_activation(activation, width))
         inputs = width

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from unitmargin.foundation.choice import choose
+from unitmargin.foundation.numbers import shown
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
@@ -78,7 +79,15 @@ def read_word(text: str) -> Word:
 
 
 def read_plan(plan: Sequence[str]) -> list[Word]:
-    """The words of a plan; see :func:`read_word`."""
+    """The words of a plan; see :func:`read_word`.
+
+    Raises:
+        TypeError: no list of words.
+    """
+    if isinstance(plan, str) or not all(isinstance(text, str) for text in plan):
+        raise TypeError(
+            f"plan must be a list such as ['fold 2', 'group 4'], got {shown(plan)}; list its words"
+        )
     return [read_word(text) for text in plan]
 
 
@@ -99,6 +108,11 @@ def plan_layers(
     for word in read_plan(plan):
         channels, height, width = shape
         size = word.numbers[0] if word.numbers else 2
+        if word.name in ("unshuffle", "pool") and (size < 1 or height % size or width % size):
+            raise ValueError(
+                f"{word.name} {size} of a plan must divide the sides of its map, got {height} x "
+                f"{width}; choose another number, or leave it out"
+            )
         if word.name == "widen":
             layers.append(Widen(size))
             shape = channels * size, height, width

@@ -26,6 +26,8 @@ class State(Options):
 
     identity: Identity
     history: History
+    trained: list[str] | None = None
+    """Parameters that are trained, each with its type; None in files of before."""
 
 
 class Checkpoint:
@@ -45,7 +47,18 @@ class Checkpoint:
         require_same_training(self.path, stored, epochs, identity, samples)
 
     def restore(self, model: nn.Module, optimizers: Optimizers) -> None:
-        """Put the state of model and optimisers in place."""
+        """Put the state of model and optimisers in place.
+
+        Raises:
+            ValueError: another model, or other parameters that are trained.
+        """
+        stored, trained = self.state.trained, trained_parameters(model)
+        if stored is not None and stored != trained:
+            raise ValueError(
+                f"{self.path} must be of a training of the same parameters, got one in which "
+                f"{min({*stored} ^ {*trained}, default='their order')} differs; set requires_grad "
+                "and type as they were, or delete it to start again"
+            )
         try:
             self._restore(model, optimizers)
         except (RuntimeError, ValueError, LookupError) as error:
@@ -68,6 +81,17 @@ class Checkpoint:
             optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
 
 
+def trained_parameters(model: nn.Module) -> list[str]:
+    """The parameters of a model that are trained, each with its type, in their order.
+
+    Example:
+        >>> trained_parameters(nn.Linear(2, 3, bias=False))
+        ['weight torch.float32']
+    """
+    named = model.named_parameters()
+    return [f"{name} {parameter.dtype}" for name, parameter in named if parameter.requires_grad]
+
+
 def write_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, state: State) -> None:
     """Write all that a training needs to go on after an epoch; see :func:`read_checkpoint`."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
@@ -75,7 +99,8 @@ def write_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, state
         for index, values in optimizer.state_dict()["state"].items():
             for name, value in values.items():
                 tensors[f"optimizer.{position}.{index}.{name}"] = value
-    write_tensors(path, tensors, {STATE: json.dumps(state.model_dump())})
+    known = state.model_copy(update={"trained": trained_parameters(model)})
+    write_tensors(path, tensors, {STATE: json.dumps(known.model_dump())})
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

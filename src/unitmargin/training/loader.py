@@ -37,8 +37,16 @@ class LoaderTrainer(Trainer):
         self.loader, self.classifier = loader, model
 
     def _batches(self, epoch: int) -> Iterator[Share]:
+        count = 0
         for inputs, labels in loaded(self.loader, self.classifier):
-            yield Share(inputs.to(self.device), labels.to(self.device), len(labels))
+            count += 1
+            if len(labels):
+                yield Share(inputs.to(self.device), labels.to(self.device), len(labels))
+        if count < self.epoch_steps:
+            raise ValueError(
+                f"train_data must yield its {self.epoch_steps} batches in every pass, got {count} "
+                f"in epoch {epoch + 1}; pass a loader that can be gone through again"
+            )
 
 
 def require_loader(loader: DataLoader[Any], options: TrainingOptions, processes: Processes) -> None:

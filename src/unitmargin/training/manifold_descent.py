@@ -21,6 +21,10 @@ of 1.01."""
 LARGEST_ANGLE = 0.12
 """Cap on a step, in radians, beyond which its series and one correction lose float32 accuracy."""
 
+LARGEST_SLIDE = 0.1
+"""The same where matrices are wide, and two corrections stand for a series: what they leave grows
+with the eighth power of the step, whose largest singular values are at 1.9."""
+
 LARGE = 128
 """Rows from which on products are worth to be short: they gain nothing on smaller matrices, and
 what they round makes trainings of one and of two processes differ in the third digit."""
@@ -66,7 +70,7 @@ class ManifoldDescent(torch.optim.Optimizer):
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
     Guarantee: ``max |X X^H - I| <= 5e-6`` after every step in float32, at any rate, without
     accumulation, for a start on the manifold: each move measures its error in float32 and squares
-    it. Angles are capped at ``LARGEST_ANGLE``.
+    it. Angles are capped at ``LARGEST_ANGLE``, of wide matrices at ``LARGEST_SLIDE``.
     Cost: 14 products with a square matrix of ``rows`` a move, one of them in float32; see
     :meth:`products`.
     Source: Muon's rule (github.com/KellerJordan/Muon) on the tangent space; correction as in POGO
@@ -187,11 +191,12 @@ def _matrices(numbers: Tensor, paired: bool) -> Tensor:
 
 
 def _numbers(matrices: Tensor, paired: bool) -> Tensor:
-    """Inverse of ``_matrices``."""
+    """Inverse of ``_matrices``: of a real form whose halves rounding made unlike, the nearest one,
+    which is as orthogonal as the whole but for the square of their difference."""
     if not paired:
         return matrices
-    real, imaginary = matrices[:, :, : matrices.shape[2] // 2].chunk(2, dim=1)
-    return torch.stack((real, imaginary), dim=1)
+    (real, minus), (imaginary, again) = (half.chunk(2, dim=2) for half in matrices.chunk(2, dim=1))
+    return torch.stack((0.5 * (real + again), 0.5 * (imaginary - minus)), dim=1)
 
 
 def turn(x: Tensor, momentum: Tensor, angle: float) -> Tensor:
@@ -214,7 +219,7 @@ def slide(x: Tensor, momentum: Tensor, angle: float) -> Tensor:
     normal = step @ x.mT
     step -= 0.5 * (normal + normal.mT) @ x
     # Without a series the first error is the square of the angle.
-    return correct(correct(x - angle * step))
+    return correct(correct(x - min(angle, LARGEST_SLIDE) * step))
 
 
 def _short(matrices: Tensor) -> torch.dtype:

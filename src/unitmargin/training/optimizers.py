@@ -82,10 +82,11 @@ def build_optimizers(
         )
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
-    if not free and not known:
+    real, paired = ([p for p in stacks if p.requires_grad] for stacks in (real, paired))
+    if not (free or real or paired):
         raise ValueError(
             f"model must have parameters to train, got {type(model).__name__} without any; pass "
-            "the model before it is frozen"
+            "the model before it is frozen, and set requires_grad of what is to be trained"
         )
     shared: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
     optimizers: list[torch.optim.Optimizer] = []
@@ -93,7 +94,7 @@ def build_optimizers(
         optimizers.append(torch.optim.Adam(free, **shared))
     elif free:
         optimizers.append(torch.optim.SGD(free, momentum=momentum, **shared))
-    if known:
+    if real or paired:
         groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
         chosen = [group for group in groups if group["params"]]
         optimizers.append(ManifoldDescent(chosen, lr=manifold_rate, interval=interval))

@@ -170,7 +170,11 @@ def teach(
     started, worked = time.perf_counter(), time.process_time()
     labels = _answers(teacher.eval(), samples, options, processes, device).to(samples.device)
     right = float((labels.argmax(1) == samples.labels).double().mean())
-    _require_better_than_one_class(right, samples, options)
+    try:
+        _require_better_than_one_class(right, samples, options)
+    except ValueError:
+        _forget(kept)
+        raise
     if not quiet:
         tqdm.write(f"teacher: {right:.4f} of the training samples right")
     labels.mul_(options.teacher_share)
@@ -218,6 +222,7 @@ def _train(
         try:
             loss, _ = trainer.epoch(epoch)
         except FloatingPointError as error:
+            _forget(kept)
             raise FloatingPointError(
                 "the loss of the teacher must be finite, got another in its epoch "
                 f"{epoch + 1}; ask for another batch_size or seed, or for no teacher"
@@ -230,6 +235,12 @@ def _train(
             state = State(identity=kept[1], history=history)
             write_checkpoint(kept[0], teacher, trainer.optimizers, state)
     return history
+
+
+def _forget(kept: tuple[Path, Identity] | None) -> None:
+    """Remove the file of a teacher that is of no use, or another one could not be asked for."""
+    if kept:
+        kept[0].unlink(missing_ok=True)
 
 
 def _batch_size(size: int, samples: int) -> int:

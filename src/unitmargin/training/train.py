@@ -99,7 +99,8 @@ def train(
     """Train a classifier; a plain loop, the same on every device.
 
     Args:
-        model: trained in place; its ``domain`` becomes that of the training samples.
+        model: trained in place, without gradients that it has; then in the mode of evaluation. Its
+            ``domain`` becomes that of the training samples.
         train_data, test_data: samples, pairs of inputs and integer labels (tensors, NumPy arrays
             or data frames), torch data sets of such pairs, which are read once, or loaders of
             batches. Without test data nothing is evaluated; of a ``unitmargin`` data set the train
@@ -126,7 +127,8 @@ def train(
             crop, flip, a teacher, or several processes; crop or flip of what is no image, or a crop
             as large as it; a teacher of what is no image, of shards, or that knows no more than one
             class.
-        FloatingPointError: the loss is not finite, or the weights lost their rank.
+        FloatingPointError: the loss is not finite, or the weights lost their rank in a step; where
+            the evaluation after one finds that, it is a ValueError.
 
     Example:
         >>> from unitmargin.models import DenseUGNN
@@ -164,7 +166,7 @@ def train(
             kept = file, identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(*kept)]
     test = None if test is None else test.near(place)
-    with retained_memory():
+    with retained_memory(), torch.inference_mode(False), torch.enable_grad():
         if len(history) < trainer.epochs:
             trainer.lesson = _lesson(trainer, model.n_classes, kept)
         for epoch in range(len(history), trainer.epochs):
@@ -172,9 +174,10 @@ def train(
             if not quiet:
                 tqdm.write(history[-1].line(trainer.epochs))
             if after_epoch and processes.first:
-                after_epoch(history)
+                after_epoch(tuple(history))
             if kept and processes.first:
                 sampled.save(*kept, [asdict(record) for record in history])
+    model.eval()
     return TrainResult(model, tuple(history))
 
 

@@ -50,6 +50,7 @@ class Trainer(ABC):
         self.pieces = Pieces(options.pieces, processes, model) if options.pieces > 1 else None
         self.network = model if self.pieces else processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
+        model.zero_grad(set_to_none=True)  # whoever used the model before left its own
         momentum = options.momentum if options.optimizer == "sgd" else None
         self.optimizers = build_optimizers(
             model,
