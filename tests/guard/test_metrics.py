@@ -46,7 +46,19 @@ def test_guards_of_one_registry_are_told_apart(path: Path) -> None:
     read = registry.get_sample_value
     labels = {"guard": "window", "outcome": "certified"}
     assert read("unitmargin_guard_answers_total", labels) == 1
-    assert read("unitmargin_guard_answers_total", labels | {"guard": "door"}) is None
+    assert read("unitmargin_guard_answers_total", labels | {"guard": "door"}) == 0
+
+
+def test_what_never_happened_is_zero_from_the_beginning(path: Path) -> None:
+    """A share of a series that is not there would be no number, and alarm nobody."""
+    registry, guard = CollectorRegistry(), Guard(path)
+    guard.export_metrics(registry)
+    read = registry.get_sample_value
+    for outcome in OUTCOMES:
+        labels = {"guard": "door", "outcome": outcome}
+        assert read("unitmargin_guard_answers_total", labels) == 0
+    for metric in ("radius", "seconds"):
+        assert read(f"unitmargin_guard_{metric}_count", {"guard": "door"}) == 0
 
 
 def test_the_default_registry_is_that_of_the_client() -> None:

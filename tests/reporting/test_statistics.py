@@ -85,3 +85,12 @@ def test_signs_are_those_of_what_is_shown() -> None:
     assert [signed(value, 2) for value in (0.004, -0.004, 12.0, -3.456)] == [
         "0.00", "0.00", "+12.00", "−3.46",
     ]  # fmt: skip
+
+
+def test_one_sample_is_no_spread() -> None:
+    one, many = torch.ones(1).double(), torch.zeros(5).double()
+    for found in (paired_difference(one, 0.0 * one), unpaired_difference(one, many)):
+        assert found.value == 1.0
+        assert not found.known
+        assert not found.clear
+    assert paired_difference(many, many).known

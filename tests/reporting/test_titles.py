@@ -80,7 +80,12 @@ RUN: dict[str, Any] = {
         (
             "false_positives",
             {"false_positives": []},
-            "Every right prediction is certified at every radius of the table",
+            "Every right prediction with a point found is certified at every radius of the table",
+        ),
+        (
+            "false_positives",
+            {"false_positives": [], "solvers": [{"n": 0, "mean": None}]},
+            "No right prediction was searched with success",
         ),
     ],
 )

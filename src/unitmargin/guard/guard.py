@@ -177,7 +177,9 @@ class Guard:
         label = self._name if name is None else name
         if not isinstance(label, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}; name the guard")
-        self._observe = partial(metrics_of(registry).observe, label)
+        metrics = metrics_of(registry)
+        metrics.begin(label)
+        self._observe = partial(metrics.observe, label)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

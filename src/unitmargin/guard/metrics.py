@@ -5,6 +5,8 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from unitmargin.guard.answer import OUTCOMES
+
 RADII = tuple(2.0**power for power in range(-10, 5))
 """Upper ends of the buckets of radii: from a quarter of a step of a byte on [0, 1] to its diameter
 for images of 16 x 16 pixels."""
@@ -35,16 +37,22 @@ class Metrics:
             ["guard"], registry=registry, buckets=SECONDS,
         )  # fmt: skip
 
+    def begin(self, guard: str) -> None:
+        """Show all outcomes of a guard before its first call: what never happened is 0."""
+        self.observe(guard, dict.fromkeys(OUTCOMES, 0), (), None)
+
     def observe(
-        self, guard: str, counts: Mapping[str, int], radii: Iterable[float], seconds: float
+        self, guard: str, counts: Mapping[str, int], radii: Iterable[float], seconds: float | None
     ) -> None:
-        """Take in one call."""
+        """Take in one call; none without seconds."""
         for outcome, count in counts.items():
             self.answers.labels(guard, outcome).inc(count)
         histogram = self.radii.labels(guard)
         for radius in radii:
             histogram.observe(radius)
-        self.seconds.labels(guard).observe(seconds)
+        timed = self.seconds.labels(guard)
+        if seconds is not None:
+            timed.observe(seconds)
 
 
 _METRICS: WeakKeyDictionary[Any, Metrics] = WeakKeyDictionary()

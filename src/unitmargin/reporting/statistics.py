@@ -12,6 +12,9 @@ from unitmargin.reporting.wording import NO_NUMBER
 Z95 = 1.959964
 """The standard normal number that 97.5% are below."""
 
+FEWEST = 2
+"""Samples without which nothing is known of how they vary."""
+
 Values = Float64[Tensor, " batch"]
 
 
@@ -38,14 +41,20 @@ def share_interval(count: int, of: int) -> list[float] | None:
 
 
 class Difference(NamedTuple):
-    """A difference of two means, and the standard error that the choice of the samples gives it."""
+    """A difference of two means, and the standard error that the choice of the samples gives it,
+    which is NaN of fewer than ``FEWEST`` samples."""
 
     value: float
     error: float
 
     @property
+    def known(self) -> bool:
+        """Whether there are samples enough for an error."""
+        return not math.isnan(self.error)
+
+    @property
     def clear(self) -> bool:
-        """Whether it is more than two standard errors from 0."""
+        """Whether it is more than two standard errors from 0, if they are known."""
         return abs(self.value) > 2.0 * self.error
 
 
@@ -70,7 +79,7 @@ def paired_difference(first: Values, second: Values) -> Difference:
     """
     difference = first - second
     error = float(difference.std(correction=0)) / math.sqrt(len(difference))
-    return Difference(float(difference.mean()), error)
+    return Difference(float(difference.mean()), error if len(difference) >= FEWEST else math.nan)
 
 
 def unpaired_difference(first: Values, second: Float64[Tensor, " others"]) -> Difference:
@@ -79,7 +88,9 @@ def unpaired_difference(first: Values, second: Float64[Tensor, " others"]) -> Di
     .. math:: \bar a - \bar b, \; s = \sqrt{s_a^2 / n_a + s_b^2 / n_b}
     """
     error = math.sqrt(sum(float(x.var(correction=0)) / len(x) for x in (first, second)))
-    return Difference(float(first.mean()) - float(second.mean()), error)
+    enough = min(len(first), len(second)) >= FEWEST
+    value = float(first.mean()) - float(second.mean())
+    return Difference(value, error if enough else math.nan)
 
 
 def interval(ends: Sequence[float] | None) -> str:

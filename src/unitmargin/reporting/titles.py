@@ -103,7 +103,11 @@ def _ratios(run: dict[str, Any]) -> str:
 def _false_positives(run: dict[str, Any]) -> str:
     rows = [row for row in run["false_positives"] if row["precision"] is not None]
     if not rows:
-        return "Every right prediction is certified at every radius of the table"
+        found = any(row["n"] for row in run["solvers"])
+        every = (
+            "Every right prediction with a point found is certified at every radius of the table"
+        )
+        return every if found else "No right prediction was searched with success"
     least = min(rows, key=lambda row: row["precision"])
     name = epsilon_name(least["epsilon"])
     return f"“Not certified” is true for {_share(least['precision'])} or more (least at {name})"

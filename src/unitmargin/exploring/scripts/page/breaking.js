@@ -4,7 +4,7 @@ import { Views, noisyInput, sayNoise, showClosest, showNoisy } from "./noise.js"
 import { Ruler } from "./ruler.js";
 import { searchSentence } from "./searching.js";
 import { Sketch } from "./sketch.js";
-import { say } from "./words.js";
+import { say, unmarked } from "./words.js";
 import { distanceOf } from "../vectors.js";
 
 /** How long people have to leave all as it is before the page attacks, in milliseconds. */
@@ -131,7 +131,7 @@ export class Breaking {
     const { find, subject, current } = this.explorer;
     const sentence = searchSentence(subject.classes, radius, norm, told);
     say(find("searched"), sentence);
-    if (told.done) find("searched-aloud").textContent = sentence.replaceAll("*", "");
+    if (told.done) find("searched-aloud").textContent = unmarked(sentence);
     if (!told.found) return;
     this.require(told.found.distance);
     if (current.closest === null || told.found.distance < current.closest?.distance) {

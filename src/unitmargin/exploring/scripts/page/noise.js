@@ -5,7 +5,7 @@
 import { listChanges } from "./changes.js";
 import { paint, paintChange } from "./pictures.js";
 import { movedBy, randomDirection, scaledTo, uniform } from "../vectors.js";
-import { percent, roundedDown, roundedUp, say } from "./words.js";
+import { bold, percent, roundedDown, roundedUp, say } from "./words.js";
 
 /**
  * The input moved by the noise that a state tells; towards the closest point once that is known.
@@ -21,13 +21,12 @@ export function noisyInput({ x, closest }, { towards, seed }, norm) {
 /** A sentence on the answer to a noisy input. */
 export function noiseSentence(classes, { label, radius }, norm, found) {
   const size = radius > 0 ? `, ${percent(norm / radius)} of the radius` : "";
-  const start = `Noise of size *${roundedDown(norm)}*${size}: `;
+  const start = `Noise of size ${bold(roundedDown(norm))}${size}: `;
   if (found === undefined) return `${start}…`;
-  if (norm < radius)
-    return `${start}the answer is still *${classes[found]}*, and it cannot be another one.`;
-  if (found === label)
-    return `${start}the answer is still *${classes[found]}*, but here nothing is proved.`;
-  return `${start}the answer is *${classes[found]}*. Beyond the radius it may change.`;
+  const name = bold(classes[found]);
+  if (norm < radius) return `${start}the answer is still ${name}, and it cannot be another one.`;
+  if (found === label) return `${start}the answer is still ${name}, but here nothing is proved.`;
+  return `${start}the answer is ${name}. Beyond the radius it may change.`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The answer and its radius, in words for people who never met a radius. */
 
-import { count, percent, roundedDown, say } from "./words.js";
+import { bold, count, percent, roundedDown, say } from "./words.js";
 
 const LONG_NAME = 8;
 
@@ -35,8 +35,9 @@ export class Verdict {
 
   sentence(name, radius) {
     if (!(radius > 0))
-      return "*No radius*: the two best answers are too close to each other to promise anything.";
-    const start = `It stays *${name}* for every change of less than *${roundedDown(radius)}*. `;
+      return `${bold("No radius")}: the two best answers are too close to each other to promise anything.`;
+    const limit = bold(roundedDown(radius));
+    const start = `It stays ${bold(name)} for every change of less than ${limit}. `;
     return start + (this.subject.kind === "image" ? this.ofPixels(radius) : this.ofEntries(radius));
   }
 

@@ -39,13 +39,25 @@ export function plain(number, digits = 6) {
   return String(Number(number.toPrecision(digits)));
 }
 
-/** Text with parts in `*stars*` as bold ones, put into an element. */
+/** Begins and ends what is bold: no name of a class has it. */
+const MARK = "\u0002";
+
+export function bold(text) {
+  return MARK + unmarked(text) + MARK;
+}
+
+/** The text alone. */
+export function unmarked(text) {
+  return text.replaceAll(MARK, "");
+}
+
+/** Text with its bold parts, put into an element. */
 export function say(element, text) {
-  const parts = text.split("*").map((part, place) => {
+  const parts = text.split(MARK).map((part, place) => {
     if (place % 2 === 0) return part;
-    const bold = document.createElement("b");
-    bold.textContent = part;
-    return bold;
+    const strong = document.createElement("b");
+    strong.textContent = part;
+    return strong;
   });
   element.replaceChildren(...parts);
 }
