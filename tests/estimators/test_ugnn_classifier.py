@@ -282,6 +282,8 @@ def test_a_warm_start_goes_on_from_the_weights(blobs: Any) -> None:
     assert len(warm.history_) == 3
     assert warm.history_[0].loss < loss
     assert not all(map(torch.equal, first, weights(warm)))
+    warm.fit(0.01 * X, y)
+    assert len(warm.radius(X)) == len(X), "the domain of the fits before is kept"
     with pytest.raises(ValueError, match="y must hold the classes of the fit before"):
         warm.fit(X, y == "yes")
     with pytest.raises(ValueError, match="hidden, linear and head must be those of the fit before"):

@@ -48,6 +48,21 @@ def test_regions_and_names_are_drawn_and_named() -> None:
     assert "http" not in figure
 
 
+def test_long_names_stand_below_each_other_in_the_figure() -> None:
+    classes = ("building windows, float processed", "x" * 81)
+    plane = sample_plane(half_planes(classes), Samples(POINTS, LABELS), [])
+    root = ElementTree.fromstring(decision_regions(plane, classes, []))
+    texts = {
+        "".join(text.itertext()).strip(): text.attrib
+        for text in root.iter()
+        if text.tag.endswith("text")
+    }
+    assert classes[0] in texts
+    assert "x" * 39 + "…" in texts
+    heights = [texts[name] for name in (classes[0], "x" * 39 + "…")]
+    assert heights[0] != heights[1]
+
+
 def test_a_class_that_is_never_predicted_has_no_region() -> None:
     network = FrozenNetwork(
         [Dense(torch.zeros(2, 2), torch.tensor([1.0, 0.0]))], (2,), ("always", "never")

@@ -74,8 +74,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Shapes: ``X (n, features)``, real and finite, a dense array, list, tensor or data frame.
     Guarantee: equal data, parameters and whole ``random_state`` give equal weights to the last bit,
-    on one machine with one number of threads; a pickled estimator predicts as before to the last
-    bit.
+    on one machine with one number of threads and one default type of torch; a pickled estimator
+    predicts as before to the last bit.
     Needs: at least ``n_classes - 1`` features (``n_classes`` for the head ``bounded``), since
     so many dimensions hold ``n_classes`` regions at mutual distance 1.
 
@@ -165,7 +165,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _take_weights(model, self.model_)
         samples = (X, labels)
         history = train(model, samples, samples, options, quiet=not self.verbose).history
-        self.frozen_ = freeze(model, dtype, [str(name) for name in classes], _domain(X))
+        domain = _domain(X, self.frozen_.domain if again else None)
+        self.frozen_ = freeze(model, dtype, [str(name) for name in classes], domain)
         self.model_, self.classes_ = model, classes
         self.history_, self.n_iter_ = history, done + len(history)
         return self
@@ -243,15 +244,13 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return logits
 
 
-def _domain(X: NDArray[Any]) -> tuple[float, float]:
-    """The range of X and its width on each side.
-
-    Unlike :attr:`unitmargin.data.Samples.domain` it is wider than [0, 1] for X within, since a
-    table scaled to that has new rows that leave it.
-    """
+def _domain(X: NDArray[Any], before: tuple[float, float] | None) -> tuple[float, float]:
+    """The range of X and its width on each side, and the domain of before. It is wider than [0, 1]
+    for X within, since a table scaled to that has new rows that leave it."""
     low, high = float(X.min()), float(X.max())
     room = (high - low) or abs(high) or 1.0
-    return low - room, high + room
+    known = before or (high, low)
+    return min(low - room, known[0]), max(high + room, known[1])
 
 
 def _refuse(parameters: dict[str, Any]) -> None:

@@ -16,6 +16,12 @@ WIDTH = 480.0
 FLATTEST = 0.4
 """Least height of the figure, as a share of its width."""
 
+KEY_LETTERS = 56
+"""Letters in a row of the key."""
+
+LONGEST_NAME = 40
+"""Letters of a name in the key."""
+
 
 def decision_regions(plane: Plane, classes: Sequence[str], exhibits: Sequence[Exhibit]) -> str:
     """Regions and points of a classifier of the plane, with the exhibits' discs, as SVG.
@@ -68,12 +74,17 @@ def _draw_exhibit(axes: Axes, exhibit: Exhibit) -> None:
 
 
 def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
+    names = [
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        for name in classes[: len(CLASS_COLOURS)]
+    ]
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=_colour(index), label=name)
-        for index, name in enumerate(classes[: len(CLASS_COLOURS)])
+        for index, name in enumerate(names)
     ]
+    columns = min(len(names), max(1, KEY_LETTERS // (max(map(len, names)) + 3)))
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    key = legend(axes, handles=handles, ncols=len(handles), handletextpad=0.2, **place)
+    key = legend(axes, handles=handles, ncols=columns, handletextpad=0.2, **place)
     for text in key.get_texts():
         text.set_parse_math(False)
 
