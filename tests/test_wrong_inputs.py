@@ -365,7 +365,7 @@ RECIPES = [
         ('"digits"', '"images"', "path must be given for data set 'images'"),
         ('"digits"', '"moons"', "out_features must be at most in_features"),
         ('"dense_ugnn"', '"dense"', "model.name must be one of ugnn, dense_ugnn"),
-        ("[16]", "[0]", "out_features must be at least 1, got 0"),
+        ("[16]", "[0]", "a width of hidden must be >= 1, got 0"),
         ("[16]", "[99999999]", "out_features must be at most in_features"),
         ("[16]", '"16"', "model.hidden must be a list, got '16'"),
         ("hidden", "linear = 'l'\nhidden", "model.linear must be one of bjorck"),
