@@ -8,7 +8,6 @@ loss are one line, and networks that widen have their own. Filled points had a t
 """
 
 import argparse
-import json
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
-from unitmargin.foundation.files import write_json
+from unitmargin.foundation.files import read_json, write_json
 from unitmargin.paper.canvas import panels
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label, percent_axis
 from unitmargin.runs.folder import RunFolder
@@ -79,7 +78,7 @@ def points(path: Path, epsilon: float) -> list[dict[str, Any]]:
     """
     if path.suffix != ".json":
         return [point(RunFolder(path), epsilon)]
-    earlier: dict[str, Any] = json.loads(path.read_text())
+    earlier: dict[str, Any] = read_json(path)
     if earlier["epsilon"] != epsilon:
         raise ValueError(
             f"epsilon must be that of {path}, {earlier['epsilon']}, got {epsilon}; pass the "

@@ -1,6 +1,7 @@
 """Latency of the deployed network against the plain twin: medians of interleaved passes, ratios.
 
-python benchmarks/latency.py [--batches 1 256] [--rounds 30] [--json FILE] [--device cuda]
+python benchmarks/latency.py [--network mixing] [--batches 1 256] [--rounds 30] [--threads 1]
+    [--json FILE] [--device cuda]
 """
 
 import argparse
@@ -45,18 +46,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batches", type=int, nargs="*", default=[1, 256])
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--threads", type=int, help="of torch; default: all cores")
     parser.add_argument("--device", default="cpu")
+    networks_of_ours = ("on_manifold", "parametrised", "mixing")
+    parser.add_argument("--network", choices=networks_of_ours, default="on_manifold")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
-    frozen = freeze(CONTENDERS["on_manifold"](device).model)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    frozen = freeze(CONTENDERS[arguments.network](device).model)
     networks = {
         "plain": frozen.network,
         "frozen": frozen,
         "twin": CONTENDERS["twin"](device).model.eval(),
         "certify": lambda x: certify(frozen, x),
     }
-    content: dict[str, Any] = {"rounds": arguments.rounds, "device": arguments.device}
+    asked = ("network", "rounds", "threads", "device")
+    content: dict[str, Any] = {name: getattr(arguments, name) for name in asked}
     for size in arguments.batches:
         times = measure(networks, torch.rand(size, *IN_SHAPE, device=device), arguments.rounds)
         ratio = times["plain"] / times["twin"]

@@ -14,8 +14,8 @@ DESCRIPTION = """Classifiers whose margin is the distance to the decision bounda
 
 --version prints the version and nothing else.
 
-Exit status: 0 success, 1 a broken promise, 2 a wrong input or environment,
-70 a mistake of unitmargin, 130 interrupted, 141 nobody reads the output."""
+Exit status: 0 success, 1 a promise broken or not confirmed, 2 a wrong input
+or environment, 70 a mistake of unitmargin, 130 interrupted, 141 nobody reads the output."""
 
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Asks torch for large tensors in pages of 2 MB (Linux). An operation that writes to fresh memory,

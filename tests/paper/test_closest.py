@@ -7,8 +7,13 @@ from certified import certified, write_made_searches
 from searches import made_search
 
 from unitmargin.certificates.tightness import Search
-from unitmargin.paper.closest import closest_points
-from unitmargin.paper.false_positives import EPSILONS, false_positive_table, precisions
+from unitmargin.paper.closest import closest_points, units
+from unitmargin.paper.false_positives import (
+    EPSILONS,
+    false_positive_figure,
+    false_positive_table,
+    precisions,
+)
 from unitmargin.paper.layout import Table
 from unitmargin.runs.folder import RunFolder
 
@@ -61,6 +66,20 @@ def test_two_lengths_of_a_row_are_told_apart(tmp_path: Path) -> None:
     rows = [searched(tmp_path / str(n), RAW, searches, epochs=n) for n in (3, 9)]
     names = [found.name for found in closest_points(rows, "raw", boxed=False)]
     assert names == ["ResNet9, 3 of 200 epochs", "ResNet9, 9 of 200 epochs"]
+
+
+def test_a_panel_has_one_space(tmp_path: Path, runs: list[RunFolder]) -> None:
+    """One row that was searched in pixels alone sets all others to pixels."""
+    pixels = [made_search([1.0, 0.4], [2.0, 0.5])]
+    for row, seed in ((NORM, 2), ("paper/resnet9-norm", 0)):
+        other = searched(tmp_path / row / str(seed), row, pixels, seed)
+        found = closest_points([*runs, other], "norm", boxed=False)
+        assert {network.search.space for network in found} == {"input"}
+        assert units(found) == "pixels"
+        assert found[-1].search.distance.tolist() == [9.0, 9.0, 9.0, 9.0, 2.0, 0.5][: 4 + 2 * seed]
+    assert units(closest_points(runs, "norm", boxed=False)) == "normalised units"
+    axes = false_positive_figure(runs)[0].axes
+    assert [panel.get_xlabel() for panel in axes[:2]] == ["ε, in normalised units", "ε, in pixels"]
 
 
 def test_precisions_are_counts(runs: list[RunFolder]) -> None:

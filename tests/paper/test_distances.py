@@ -1,5 +1,6 @@
 """Figures of LB/MAP: what is drawn, and what is said where nothing was run."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from certified import certified, write_made_searches
 from matplotlib.figure import Figure
 from searches import made_search
 
+from unitmargin.paper.closest import closest_points
 from unitmargin.paper.conditions import NOT_RUN
-from unitmargin.paper.distances import distribution_figure, scatter_figure
+from unitmargin.paper.distances import chosen, colours, distribution_figure, scatter_figure
 from unitmargin.paper.false_positives import false_positive_figure
 from unitmargin.runs.folder import RunFolder
 
@@ -42,6 +44,26 @@ def test_another_ugnn_takes_the_place_of_the_papers(run: RunFolder) -> None:
     (words,) = [text.get_text() for text in legend.get_texts()]
     assert words == "UGNN+Abs+updB\nmean 0.650, 2 samples"
     assert texts(figure) == [[NOT_RUN], [NOT_RUN], [], [NOT_RUN]]
+
+
+def test_two_trainings_of_a_network_have_two_colours(tmp_path: Path) -> None:
+    runs = []
+    for row, epochs in itertools.product(("resnet9-raw", "ugnn-abs-updb-raw"), (3, 9)):
+        path = tmp_path / f"{row}-{epochs}"
+        run = certified(path, f"paper/{row}", [1.0], training={"epochs": epochs})
+        search = made_search([1.0], [2.0])
+        search.label[:] = 1
+        write_made_searches(run, [search])
+        runs.append(run)
+    found = chosen(closest_points(runs, "raw", boxed=False), ("ResNet9", "UGNN+MaxMin+updB"))
+    assert [network.name for network in found] == [
+        "ResNet9, 3 of 200 epochs",
+        "ResNet9, 9 of 200 epochs",
+        "UGNN+Abs+updB, 3 of 300 epochs",
+        "UGNN+Abs+updB, 9 of 300 epochs",
+    ]
+    assert len(set(colours(found))) == 4
+    assert colours(found)[0] == colours(found[:1])[0] == colours([found[3], found[0]])[1]
 
 
 def test_bars_are_precisions(run: RunFolder) -> None:

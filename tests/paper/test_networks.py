@@ -56,11 +56,27 @@ def test_recipes_train_as_the_paper_says(row: tuple[str, str, int]) -> None:
         ({"depth": 4}, None),
         ({"hidden": [512]}, None),
         ({"kernel_size": 5}, None),
+        ({"head": "manifold"}, "UGNN+MaxMin+updU"),
         ({"activation": "groupsort4"}, None),
     ],
 )
 def test_networks_of_the_paper_and_others(options: dict[str, Any], name: str | None) -> None:
     assert paper_name(CIFAR.changed(model=ModelOptions(name="ugnn", options=options))) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "name"),
+    [
+        ("resnet9", {}, "ResNet9"),
+        ("resnet9", {"activation": "abs"}, "ResNet9+Abs"),
+        ("large_convnet", {"conv": "bcop"}, "LargeConvNet"),
+        ("large_convnet", {"conv": "cayley"}, None),
+    ],
+)
+def test_peers_with_options_of_their_own_are_others(
+    model: str, options: dict[str, Any], name: str | None
+) -> None:
+    assert paper_name(CIFAR.changed(model=ModelOptions(name=model, options=options))) == name
 
 
 def test_other_data_are_no_row_of_the_paper() -> None:

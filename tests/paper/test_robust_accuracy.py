@@ -11,6 +11,7 @@ from unitmargin.paper.robust_accuracy import (
     ROBUST_ACCURACY,
     curve,
     epsilons,
+    legend_names,
     robust_accuracy,
 )
 
@@ -47,6 +48,18 @@ def test_figures_say_what_was_not_run(tmp_path: Path) -> None:
     assert lines == [1, 0, 1]
     peers = figures["rob-accuracy"][0].axes
     assert all(axes.texts[0].get_text() == "not run" for axes in peers)
+
+
+def test_two_trainings_of_a_network_have_two_names(tmp_path: Path) -> None:
+    row = row_recipe("UGNN+OPLU+updU", "raw")
+    runs = [
+        certified(tmp_path / str(epochs), row, RADII, training={"epochs": epochs})
+        for epochs in (3, 9)
+    ]
+    names = legend_names([[run] for run in runs])
+    assert names == [f"UGNN+OPLU+updU, {epochs} of 300 epochs, seed 0" for epochs in (3, 9)]
+    lines = robust_accuracy(runs).figures["robust-lineplot"][0].axes[0].lines
+    assert len({line.get_color() for line in lines}) == 2
 
 
 def test_relative_curves_start_at_one(tmp_path: Path) -> None:

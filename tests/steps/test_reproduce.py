@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certified import certified
+from certified import certified, write_made_searches, write_made_weights
+from searches import made_search
 
 from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
@@ -50,6 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return verb
 
+    monkeypatch.setattr(step, "say_what_lacks", lambda *given: None)
     monkeypatch.setattr(step, "train_run", train)
     monkeypatch.setattr(step, "freeze_run", lambda folder: "freeze: done")
     monkeypatch.setattr(step, "certify_run", leave("certificates_file", "certify: done"))
@@ -132,9 +134,42 @@ def test_sphere_tracing_searches_all_samples_unless_a_number_is_asked_for(
 
 
 def trained(path: Path, recipe: Recipe) -> Path:
-    """A folder of which nothing is known but its recipe."""
+    """A folder of which nothing is known but its recipe, and that it was trained."""
     RunFolder(path).start(recipe)
+    (path / "weights.safetensors").touch()
     return path
+
+
+def test_runs_that_are_no_row_are_left_out(
+    calls: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = read_recipe(embedded_recipe(ROW))
+    row = certified(tmp_path / "a", ROW, [0.2])
+    write_made_weights(row, {"hardware": "", "torch": "", "commit": ""})
+    runs = [
+        row.path,
+        trained(tmp_path / "other", recipe.changed(model={"normalization": "scalar"})),
+    ]
+    assert step.take_over("robust-accuracy", [*runs, tmp_path / "a/../a"], Budget(), tmp_path)
+    assert calls == []
+    said = capsys.readouterr().out
+    assert f"reproduce: {runs[1]} is no row of robust-accuracy, and is left out" in said
+    assert "reproduce: robust-accuracy from 1 run -> " in said
+
+
+def test_solvers_that_did_not_search_a_run_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = certified(tmp_path / "a", ROW, [1.0, 0.4])
+    search = made_search([1.0, 0.4], [2.0, 0.5], "sphere_tracing")
+    search.label[:] = 1
+    write_made_searches(run, [search])
+    evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing", "ddn:steps=9", "fmn"))
+    evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing",))
+    assert capsys.readouterr().out == (
+        f"reproduce: {run.path} keeps its searches by sphere_tracing, without ddn, fmn; remove "
+        f"{run.solvers_file} to search it by all\n"
+    )
 
 
 def test_runs_are_taken_over_whatever_their_length(
@@ -166,6 +201,11 @@ def test_a_folder_that_is_no_run_is_named_before_anything_is_done(
     row = trained(tmp_path / "a", read_recipe(embedded_recipe(ROW)))
     with pytest.raises(RunError, match="b is no run folder"):
         step.take_over("accuracy", [row, tmp_path / "b"], Budget(), tmp_path)
+    (trained(tmp_path / "c", read_recipe(embedded_recipe(ROW))) / "weights.safetensors").unlink()
+    with pytest.raises(
+        RunError, match=r"c/weights.safetensors does not exist; run `unitmargin tra"
+    ):
+        step.take_over("accuracy", [row, tmp_path / "c"], Budget(), tmp_path)
     assert calls == []
 
 

@@ -23,8 +23,7 @@ def certified_accuracy(
 ) -> float:
     """Share of samples that are right with a radius strictly above ``epsilon``.
 
-    At 0 it is clean accuracy without ties. The paper's text says "lower than epsilon"; a prediction
-    is robust at epsilon if its radius is at least that.
+    At 0 it is clean accuracy without ties. The paper's text says "lower than epsilon".
 
     Args:
         certificate: of a batch of inputs, from :func:`certify`.

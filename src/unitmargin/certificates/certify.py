@@ -197,10 +197,10 @@ def certify(
     units of ``x``. No labels are needed; those of a pair (inputs, labels) are left out. Samples, a
     torch data set or a loader of pairs or of inputs give one certificate of all their inputs in
     their order, taken batch by batch; of a ``unitmargin`` data set the test samples are certified.
-    Guarantee: no input closer than ``radius`` has another label, whoever evaluates the stored
-    weights: in any order of summation, batch size, thread count and device that keep to the
-    profile's arithmetic. The margin is divided by proved Lipschitz bounds after a proved bound of
-    the rounding errors, ``slack``, was taken off (docs/soundness.md).
+    Guarantee: no input within ``radius``, its edge included, has another label, whoever evaluates
+    the stored weights: in any order of summation, batch size, thread count and device that keep to
+    the profile's arithmetic. The margin is divided by proved Lipschitz bounds after a proved bound
+    of the rounding errors, ``slack``, was taken off (docs/soundness.md).
 
     Args:
         profile: ``float64``, or ``float32``: honest, and usually too loose for large inputs.

@@ -18,10 +18,9 @@ from unitmargin.paper.conditions import (
     hours,
     over_seeds,
     run_table,
-    same_trainings,
-    seeds,
     trained_with,
 )
+from unitmargin.paper.groups import same_trainings, seeds
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
@@ -71,8 +70,7 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
     """
     groups: dict[PaperRow, list[list[RunFolder]]] = defaultdict(list)
     printed = printed_rows(label)
-    known = {_key(row) for row in printed}
-    chosen = [run for run in runs if paper_row(run) in known]
+    chosen = [run for run in runs if _takes(label, run)]
     for members in same_trainings(chosen):
         groups[paper_row(members[0])].append(members)
     header = HEADERS[label]
@@ -111,7 +109,7 @@ def cells(runs: Sequence[RunFolder], original: bool) -> Row:
         for space in (INPUT, NORMALISED)
     ]
     machines = dict.fromkeys(trained_with(run).get("hardware", NOTHING) for run in runs)
-    made = (seeds(runs), budget(runs[0]), hours(runs), core_hours(runs))
+    made = (seeds(runs), budget(runs), hours(runs), core_hours(runs))
     return (*shares, *ratios, *made, changes(runs[0]), "; ".join(machines))
 
 
@@ -137,11 +135,16 @@ def _key(row: dict[str, str | int]) -> PaperRow:
     return str(row["model"]), str(row["input"]), int(row["side"])
 
 
+def _takes(label: str, run: RunFolder) -> bool:
+    return paper_row(run) in map(_key, printed_rows(label))
+
+
 def _target(label: str, searches: bool) -> Target:
     return Target(
         recipes=tuple(row_recipe(*_key(row)) for row in printed_rows(label)),
         searches=searches,
         write=lambda runs: Output(accuracy_tables(label, runs)),
+        takes=lambda run: _takes(label, run),
     )
 
 

@@ -30,16 +30,16 @@ UNSEEN: dict[str, int | bool] = {
 OF_A_TEACHER = ("teacher_width", "teacher_share", "teacher_temperature")
 
 
-def budget(run: RunFolder) -> str:
-    """Epochs of a run, and of how many in the paper where the two differ.
+def budget(runs: Sequence[RunFolder]) -> str:
+    """Epochs of a row's runs, and of how many in the paper where the two differ.
 
-    A run of the paper's epochs on all images says only its epochs. The paper's are those of the
-    row's recipe; a run that is no row has none beside it.
+    Runs of the paper's epochs on all images say only their epochs. The paper's are those of the
+    row's recipe; runs that are no row have none beside them.
     """
-    recipe, epochs = run.recipe(), trained_epochs(run)
-    limit = recipe.data.limit
-    words, paper = f"{epochs:.3g}", paper_epochs(recipe)
-    if paper is not None and epochs != paper:
+    recipe, lengths = runs[0].recipe(), sorted({trained_epochs(run) for run in runs})
+    limit, paper = recipe.data.limit, paper_epochs(recipe)
+    words = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (lengths[0], lengths[-1])))
+    if paper is not None and lengths != [paper]:
         words += f" of {paper}"
     if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
         words += f", {limit} images"
@@ -101,26 +101,6 @@ def unused_options(recipe: Recipe) -> set[str]:
 
 def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
-    """The runs in groups that differ in their seed alone, and in names and places.
-
-    Trainings by minutes count their own steps, so lengths are compared to two digits.
-    """
-    groups: dict[tuple[str, str], list[RunFolder]] = {}
-    any_length = {"seed": 0, "epochs": 1, "steps": 0, **UNSEEN}
-    for run in runs:
-        recipe = run.recipe().placeless().changed(training=any_length)
-        recipe = recipe.changed(name="any", verify_samples=1)
-        length = f"{trained_epochs(run):.2g}"
-        groups.setdefault((recipe.model_dump_json(), length), []).append(run)
-    return list(groups.values())
-
-
-def seeds(runs: Sequence[RunFolder]) -> str:
-    """The seeds of a group of runs."""
-    return ", ".join(str(run.recipe().training.seed) for run in runs)
 
 
 def hours(runs: Sequence[RunFolder]) -> str:

@@ -1,5 +1,6 @@
 """The figures of LB/MAP: a scatter against the distance, and distributions, network by network."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 
 from unitmargin.certificates.tightness import tightness
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.closest import CASES, CLOSEST, Found, case_name, closest_points
+from unitmargin.paper.closest import CASES, CLOSEST, Found, case_name, closest_points, units
 from unitmargin.paper.conditions import NOT_RUN
 from unitmargin.paper.networks import PEERS
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, MUTED, TEXT_SIZE, label, legend
@@ -45,17 +46,15 @@ def scatter_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     figure, axes = panels(2, width=560.0, height=330.0)
     for panel, given in zip(axes, ("norm", "raw"), strict=True):
         found = chosen(closest_points(runs, given, boxed=False), SCATTERED)
-        for network in found:
+        for network, colour in zip(found, colours(found), strict=True):
             search = network.search
             dots = slice(None, None, 1 + int(search.found.sum()) // MOST_DOTS)
             distance = search.distance[search.found][dots]
             ratio = search.radius[search.found][dots] / distance
             panel.scatter(
                 distance.numpy(), ratio.numpy(), s=7, alpha=0.5, linewidth=0, rasterized=True,
-                color=colour(network), label=network.name,
+                color=colour, label=network.name,
             )  # fmt: skip
-        spaces = {network.search.space for network in found}
-        units = "normalised units" if spaces == {"normalised"} else "pixels"
         panel.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         panel.set_ylim(0.0, 1.05)
         panel.set_xlim(left=0.0)
@@ -63,7 +62,7 @@ def scatter_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
             panel,
             found,
             f"LB / MAP against MAP: {case_name(given, False)}",
-            f"MAP, in {units}",
+            f"MAP, in {units(found)}",
             "LB / MAP",
         )
     return figure, SCATTER_CAPTION
@@ -74,13 +73,13 @@ def distribution_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     figure, axes = panels(2, rows=2, width=580.0, height=270.0)
     for panel, (given, boxed) in zip(axes, CASES, strict=True):
         found = chosen(closest_points(runs, given, boxed), (*PEERS.values(), DISTRIBUTED[given]))
-        for network in found:
+        for network, colour in zip(found, colours(found), strict=True):
             search, figures = network.search, tightness(network.search)
             ratio = (search.radius / search.distance)[search.found].numpy()
             words = f"{network.name}\nmean {figures.mean:.3f}, {figures.n:,} samples"
             shape: dict[str, Any] = {"bins": BINS, "range": (0.0, RATIO_END), "density": True}
-            panel.hist(ratio, color=colour(network), alpha=0.35, label=words, **shape)
-            panel.hist(ratio, histtype="step", color=colour(network), linewidth=1.2, **shape)
+            panel.hist(ratio, color=colour, alpha=0.35, label=words, **shape)
+            panel.hist(ratio, histtype="step", color=colour, linewidth=1.2, **shape)
         panel.set_xlim(0.0, RATIO_END)
         panel.set_yticks([])
         finish(panel, found, f"LB / MAP: {case_name(given, boxed)}", "LB / MAP", "density")
@@ -92,14 +91,19 @@ def chosen(found: Sequence[Found], models: Sequence[str]) -> list[Found]:
     kept = [network for network in found if network.model in models]
     others = [network for network in found if network.model.startswith("UGNN")]
     missing = not any(network.model.startswith("UGNN") for network in kept)
-    return [*kept, *(others[:1] if missing else [])]
+    stand_in = others[0].model if missing and others else None
+    return [*kept, *(network for network in others if network.model == stand_in)]
 
 
-def colour(network: Found) -> str:
-    """One colour a family."""
+def colours(found: Sequence[Found]) -> list[str]:
+    """One colour a family, the same in all panels, and another one for each further network of
+    it."""
     families = [*PEERS.values(), "UGNN"]
-    return CLASS_COLOURS[
-        next(i for i, name in enumerate(families) if network.model.startswith(name))
+    own = dict(zip(families, CLASS_COLOURS, strict=False))
+    spare = itertools.cycle(CLASS_COLOURS[len(families) :])
+    return [
+        own.pop(family, None) or next(spare)
+        for family in (next(filter(network.model.startswith, families)) for network in found)
     ]
 
 

@@ -8,7 +8,15 @@ from matplotlib.figure import Figure
 
 from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.closest import CASES, CLOSEST, SPACES, Found, case_name, closest_points
+from unitmargin.paper.closest import (
+    CASES,
+    CLOSEST,
+    SPACES,
+    Found,
+    case_name,
+    closest_points,
+    units,
+)
 from unitmargin.paper.conditions import NOT_RUN, NOTHING
 from unitmargin.paper.layout import Row, Table
 from unitmargin.reporting.distances import false_positives
@@ -54,7 +62,7 @@ def false_positive_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
         panel.set_xticks(range(len(EPSILONS)), [epsilon_name(epsilon) for epsilon in EPSILONS])
         panel.set_ylim(0.0, 1.0)
         percent_axis(panel)
-        label(panel, "ε", "r = TP / (TP + FP)")
+        label(panel, f"ε, in {units(found)}", "r = TP / (TP + FP)")
     return figure, CAPTION
 
 

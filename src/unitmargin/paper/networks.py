@@ -12,8 +12,9 @@ PAPER_SIDE = 32
 
 ACTIVATIONS = {"abs": "Abs", "maxmin": "MaxMin", "oplu": "OPLU"}
 
-HEADS = {"bounded": "updB", "lbfgs": "updU", "simplex": "updU"}
-"""The simplex head is the closed form of the projection that the paper's updU iterates."""
+HEADS = {"bounded": "updB", "lbfgs": "updU", "simplex": "updU", "manifold": "updU"}
+"""The simplex head is the closed form of the projection that the paper's updU iterates; the one on
+the manifold has the same weights."""
 
 PEERS = {"large_convnet": "LargeConvNet", "resnet9": "ResNet9", "lip_convnet5": "LipConvNet5"}
 """The 1-Lipschitz networks; their own activation is MaxMin, which the paper does not write."""
@@ -36,7 +37,7 @@ def paper_name(recipe: Recipe) -> str | None:
     options = model_options(recipe)
     activation = ACTIVATIONS.get(options["activation"])
     if recipe.model.name in PEERS:
-        own = {name for name, value in recipe.model.options.items() if name != "activation"}
+        own = options | {"activation": None} != _defaults(recipe) | {"activation": None}
         name = PEERS[recipe.model.name]
         return {"MaxMin": name, "Abs": f"{name}+Abs"}.get(activation or "") if not own else None
     head = HEADS.get(options["head"])
@@ -57,8 +58,12 @@ def paper_side(recipe: Recipe) -> int:
 
 def model_options(recipe: Recipe) -> dict[str, Any]:
     """The options of a recipe's model, with the model's defaults for those it leaves out."""
+    return _defaults(recipe) | recipe.model.options
+
+
+def _defaults(recipe: Recipe) -> dict[str, Any]:
     parameters = inspect.signature(MODELS[recipe.model.name]).parameters.values()
-    return {option.name: option.default for option in parameters} | recipe.model.options
+    return {option.name: option.default for option in parameters}
 
 
 def row_recipe(model: str, given: str, side: int = PAPER_SIDE) -> str:

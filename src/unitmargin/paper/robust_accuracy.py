@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
 from unitmargin.paper.accuracy import ACCURACY, paper_row, percent
 from unitmargin.paper.canvas import panels
-from unitmargin.paper.conditions import NOT_RUN, budget, run_table, same_trainings, seeds
+from unitmargin.paper.conditions import NOT_RUN, budget, run_table
+from unitmargin.paper.groups import distinct_names, same_trainings, seeds
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
 from unitmargin.paper.target import Output, Target
@@ -52,7 +53,7 @@ def robust_accuracy(runs: Sequence[RunFolder]) -> Output:
     paper, where 256 x 256 images stand beside 32 x 32 ones, and radii in the original pixels, where
     all networks face the same perturbation.
     """
-    raw = [run for run in runs if paper_row(run)[0] and paper_row(run)[1] == "raw"]
+    raw = [run for run in runs if _takes(run)]
     peers = [run for run in raw if paper_row(run)[0] in PEERS.values()]
     large = [run for run in raw if paper_row(run) == LARGE]
     small = [run for run in raw if paper_row(run)[2] == PAPER_SIDE]
@@ -83,23 +84,29 @@ def against_peers(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy in both spaces, the large UGNN and the peers."""
     figure, (own, original) = panels(2)
     groups = same_trainings(runs)
-    bands = [band(group, 1.0) for group in groups]
-    names = [name for name, _ in bands]
-    draw(own, bands, names, "ε in the network's input", "Certified accuracy, own inputs")
-    scaled = [band(group, float(group[0].recipe().data.upsample)) for group in groups]
-    draw(original, scaled, names, "ε in original pixels", "Certified accuracy, original pixels")
+    names = legend_names(groups)
+    pixels = [float(group[0].recipe().data.upsample) for group in groups]
+    for axes, words, title, factors in (
+        (own, "ε in the network's input", "own inputs", [1.0] * len(groups)),
+        (original, "ε in original pixels", "original pixels", pixels),
+    ):
+        draw(axes, bands(groups, factors), names, words, f"Certified accuracy, {title}")
     return figure
 
 
 def at_original_size(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy of both heads, and relative to the clean one for all networks."""
     figure, (unbounded, bounded, relative) = panels(3)
-    bands = [(paper_row(group[0])[0], band(group, 1.0)) for group in same_trainings(runs)]
-    names = [name for _, (name, _) in bands]
+    groups = same_trainings(runs)
+    names, found = legend_names(groups), bands(groups, [1.0] * len(groups))
     for axes, head in ((unbounded, "updU"), (bounded, "updB")):
-        chosen = [found for model, found in bands if model.endswith(head)]
+        chosen = [
+            band
+            for group, band in zip(groups, found, strict=True)
+            if paper_row(group[0])[0].endswith(head)
+        ]
         draw(axes, chosen, names, "ε", f"Certified accuracy, UGNNs with {head}")
-    drops = [(name, lines / lines[:, :1]) for _, (name, lines) in bands if lines[:, 0].all()]
+    drops = [(name, lines / lines[:, :1]) for name, lines in found if lines[:, 0].all()]
     draw(relative, drops, names, "ε", "Certified / clean accuracy")
     return figure
 
@@ -141,13 +148,25 @@ def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
     return np.asarray(shares.numpy(), dtype=np.float64)
 
 
-def band(runs: Sequence[RunFolder], factor: float) -> Band:
-    """The curves of runs that differ in their seed alone, and their name in a legend: network,
-    size if it is not the original one, seeds."""
-    model, _, side = paper_row(runs[0])
-    size = "" if side == PAPER_SIDE else f", {side} x {side}"
-    words = f"seed{'s' if len(runs) > 1 else ''} {seeds(runs)}"
-    return f"{model}{size}, {words}", np.stack([curve(run, factor) for run in runs])
+def bands(groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]) -> list[Band]:
+    """The curves of each group of runs, at radii times its factor."""
+    return [
+        (name, np.stack([curve(run, factor) for run in group]))
+        for name, group, factor in zip(legend_names(groups), groups, factors, strict=True)
+    ]
+
+
+def legend_names(groups: Sequence[Sequence[RunFolder]]) -> list[str]:
+    """The name of each group of runs: network, size if it is not the original one, what tells it
+    from another group of that name, seeds."""
+    rows = [paper_row(group[0]) for group in groups]
+    sized = [
+        model if side == PAPER_SIDE else f"{model}, {side} x {side}" for model, _, side in rows
+    ]
+    return [
+        f"{name}, seed{'s' if len(group) > 1 else ''} {seeds(group)}"
+        for name, group in zip(distinct_names(sized, groups), groups, strict=True)
+    ]
 
 
 def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
@@ -164,14 +183,21 @@ def accuracy_by_radius(runs: Sequence[RunFolder]) -> Table:
                 percent([each.certified_accuracy(factor * epsilon) for each in certificates])
                 for epsilon in EPSILONS
             ]
-            made = budget(group[0]), ", ".join(run.path.name for run in group)
+            made = budget(group), ", ".join(run.path.name for run in group)
             rows.append((model, str(side), given, space, *cells, *made))
     caption = "Certified accuracy by radius, in percent: the numbers of the two figures." + SPREAD
     return Table("tab:robust-accuracy", caption, TABLE_HEADER, [rows], RADII)
+
+
+def _takes(run: RunFolder) -> bool:
+    model, given, side = paper_row(run)
+    small = side == PAPER_SIDE and given == "raw" and bool(model)
+    return small or (model, given, side) == LARGE
 
 
 ROBUST_ACCURACY = Target(
     recipes=(*(name for name in ACCURACY.recipes if name.endswith("-raw")), row_recipe(*LARGE)),
     searches=False,
     write=robust_accuracy,
+    takes=_takes,
 )

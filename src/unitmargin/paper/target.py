@@ -25,8 +25,10 @@ class Target:
         recipes: names of the embedded recipes of its rows; none where nothing is trained.
         searches: whether its runs must be verified by solvers.
         write: from run folders, of any recipes, to tables and figures.
+        takes: whether a run stands in them.
     """
 
     recipes: tuple[str, ...]
     searches: bool
     write: Callable[[Sequence[RunFolder]], Output]
+    takes: Callable[[RunFolder], bool] = lambda run: True

@@ -15,11 +15,10 @@ from unitmargin.paper.conditions import (
     budget,
     over_seeds,
     run_table,
-    same_trainings,
-    seeds,
 )
 from unitmargin.paper.distances import distribution_figure, scatter_figure
 from unitmargin.paper.false_positives import false_positive_figure, false_positive_table
+from unitmargin.paper.groups import same_trainings, seeds
 from unitmargin.paper.layout import Row, Table
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side, row_recipe
 from unitmargin.paper.printed import printed_rows
@@ -102,12 +101,12 @@ def same_searches(runs: Sequence[RunFolder]) -> list[tuple[list[RunFolder], list
 
 def measure(runs: Sequence[RunFolder], searches: Sequence[Search]) -> Measured:
     """The figures of one search of runs that differ in their seed alone."""
-    run, search, recipe = runs[0], searches[0], runs[0].recipe()
+    search, recipe = searches[0], runs[0].recipe()
     model, where, side = paper_name(recipe), paper_input(recipe), paper_side(recipe)
     cells = (
         *ratio_cells(searches),
         ", ".join(run.path.name for run in runs),
-        budget(run),
+        budget(runs),
         seeds(runs),
         str(sum(len(one.index) for one in searches)),
         f"{search.solver} ({search.settings})",

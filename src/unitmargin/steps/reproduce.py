@@ -7,7 +7,7 @@ from pathlib import Path
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
-from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps.certify import certify_run
@@ -126,8 +126,14 @@ def take_over(
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
     require_runs(runs)
-    sound = evaluate_rows(targets, runs, budget, solvers)
-    print(write_outputs(target, runs, out))
+    for folder in map(RunFolder, runs):
+        folder.require(folder.weights_file, TRAIN)
+    taken = [path for path in runs if any(each.takes(RunFolder(path)) for each in targets)]
+    for path in runs:
+        if path not in taken:
+            print(f"reproduce: {path} is no row of {target}, and is left out")
+    sound = evaluate_rows(targets, taken, budget, solvers)
+    print(write_outputs(target, taken, out))
     return sound
 
 
@@ -172,11 +178,24 @@ def evaluate_rows(
             print(freeze_run(folder))
             print(certify_run(folder, data=budget.data))
         wanted = every or folder.recipe().name in attacked
-        if wanted and not folder.solvers_file.is_file():
+        if wanted and folder.solvers_file.is_file():
+            say_what_lacks(folder, solvers)
+        elif wanted:
             message, passed = attack(folder, budget, solvers)
             print(message)
             sound = passed and sound
     return sound
+
+
+def say_what_lacks(folder: RunFolder, solvers: Sequence[str]) -> None:
+    """Tell of solvers that were asked for and have not searched a run that others searched."""
+    had = {search.solver for search in folder.searches()}
+    lacking = dict.fromkeys(one.name for one in choose_solvers(solvers) if one.name not in had)
+    if lacking:
+        print(
+            f"reproduce: {folder.path} keeps its searches by {', '.join(sorted(had))}, without "
+            f"{', '.join(lacking)}; remove {folder.solvers_file} to search it by all"
+        )
 
 
 def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[str, bool]:
@@ -212,11 +231,12 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
     """
     lines = []
     require_runs(runs)
-    folders = [RunFolder(path) for path in dict.fromkeys(runs)]
+    folders = [RunFolder(path) for path in {path.resolve(): path for path in runs}.values()]
     for name, chosen in known_targets(target).items():
         # Under "all", runs that were made for another target alone are left out.
         free = target != ALL or not chosen.searches
-        usable = [folder for folder in folders if free or folder.solvers_file.is_file()]
+        taken = filter(chosen.takes, folders)
+        usable = [folder for folder in taken if free or folder.solvers_file.is_file()]
         written = write_output(name, chosen.write(usable), out)
         counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
         lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")

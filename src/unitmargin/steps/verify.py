@@ -207,7 +207,7 @@ def verify_run(
         LockedError: another process writes into the folder.
 
     Cost: that of the solvers, for the default at most 90 forward and backward passes a sample and
-    box, 27 to 34 on digits and CIFAR-10; and that of :func:`measure`.
+    box, 22 to 33 on digits and CIFAR-10; and that of :func:`measure`.
     """
     choices = choose_solvers(solvers)
     recipe, frozen = folder.recipe(), folder.frozen()

@@ -1,0 +1,74 @@
+"""Runs that are one row of a table: seeds of one training; and what tells two rows apart."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from unitmargin.paper.conditions import UNSEEN, budget, trained_epochs, unused_options
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import Recipe
+from unitmargin.training.options import TrainingOptions
+
+STEPS_APART = 0.05
+"""Trainings by minutes count their own steps: lengths up to this share apart are one."""
+
+
+def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """The runs in groups that differ in their seed alone, and in names, places and machines.
+
+    A seed stands in a group once: a second run of it begins another one.
+    """
+    groups: list[tuple[Recipe, list[RunFolder]]] = []
+    for run in runs:
+        training = _training(run.recipe())
+        for known, group in groups:
+            if known == training and _one_length(run, group[0]) and _seed(run) not in _seeds(group):
+                group.append(run)
+                break
+        else:
+            groups.append((training, [run]))
+    return [group for _, group in groups]
+
+
+def seeds(runs: Sequence[RunFolder]) -> str:
+    """The seeds of a group of runs."""
+    return ", ".join(map(str, _seeds(runs)))
+
+
+def distinct_names(names: Sequence[str], groups: Sequence[Sequence[RunFolder]]) -> list[str]:
+    """A name for each group: where several have the same one, with their budgets, and where these
+    are the same as well, with their folders."""
+    added: list[Callable[[Sequence[RunFolder]], str]] = [
+        lambda group: f"{budget(group)} epochs",
+        lambda group: ", ".join(run.path.name for run in group),
+    ]
+    told = list(names)
+    for words in added:
+        count = Counter(told)
+        told = [
+            name if count[name] == 1 else f"{name}, {words(group)}"
+            for name, group in zip(told, groups, strict=True)
+        ]
+    return told
+
+
+def _training(recipe: Recipe) -> Recipe:
+    """What two trainings of one row have in common: all that is read, but seed and length."""
+    defaults = TrainingOptions().model_dump()
+    unread = {name: defaults[name] for name in unused_options(recipe)}
+    any_length = {"seed": 0, "epochs": 1, "steps": 0, **UNSEEN}
+    alike = recipe.placeless().changed(training=unread | any_length)
+    return alike.changed(name="any", verify_samples=1)
+
+
+def _one_length(run: RunFolder, other: RunFolder) -> bool:
+    counted = any(each.recipe().training.steps for each in (run, other))
+    length, known = trained_epochs(run), trained_epochs(other)
+    return abs(length - known) <= (STEPS_APART * known if counted else 0.0)
+
+
+def _seed(run: RunFolder) -> int:
+    return run.recipe().training.seed
+
+
+def _seeds(runs: Sequence[RunFolder]) -> list[int]:
+    return [_seed(run) for run in runs]

@@ -1,0 +1,60 @@
+"""Rows: which runs are seeds of one training, and what tells others apart."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certified import certified
+
+from unitmargin.paper.groups import distinct_names, same_trainings, seeds
+from unitmargin.runs.folder import RunFolder
+
+ROW = "paper/ugnn-maxmin-updu-raw"
+
+
+def rows(path: Path, trainings: list[dict[str, Any]]) -> list[list[str]]:
+    """The names of runs of these trainings, in groups."""
+    runs = [
+        certified(path / str(number), ROW, [0.2], training=training)
+        for number, training in enumerate(trainings)
+    ]
+    return [[run.path.name for run in group] for group in same_trainings(runs)]
+
+
+@pytest.mark.parametrize(
+    ("trainings", "groups"),
+    [
+        ([{"seed": 0}, {"seed": 1}, {"seed": 0, "loss": "offset_cross_entropy"}], ["01", "2"]),
+        # By minutes each counts its own steps; epochs are asked for.
+        ([{"steps": 3430}, {"steps": 3500, "seed": 1}, {"steps": 3700, "seed": 2}], ["01", "2"]),
+        ([{"epochs": 100}, {"epochs": 104, "seed": 1}], ["0", "1"]),
+        ([{"epochs": 100}, {"steps": 4950, "seed": 1}], ["01"]),
+        # A seed stands in a row once, whatever its machine or commit.
+        ([{"seed": 0}, {"seed": 0}, {"seed": 1}], ["02", "1"]),
+        # Nothing reads how often weights move where none is on the manifold.
+        ([{"interval": 1}, {"interval": 4, "seed": 1}], ["01"]),
+        ([{"batch_size": 1024}, {"batch_size": 512, "seed": 1}], ["0", "1"]),
+    ],
+)
+def test_rows_are_seeds_of_one_training(
+    trainings: list[dict[str, Any]], groups: list[str], tmp_path: Path
+) -> None:
+    assert rows(tmp_path, trainings) == [list(group) for group in groups]
+
+
+def test_names_are_told_apart_by_budgets_and_then_by_folders(tmp_path: Path) -> None:
+    def group(name: str, **training: Any) -> list[RunFolder]:
+        return [certified(tmp_path / name, ROW, [0.2], training=training)]
+
+    short, long, again = group("a"), group("b", epochs=9), group("c", margin=0.25)
+    assert distinct_names(["X"], [short]) == ["X"]
+    assert distinct_names(["X", "Y", "X"], [short, short, long]) == [
+        "X, 3 of 300 epochs",
+        "Y",
+        "X, 9 of 300 epochs",
+    ]
+    assert distinct_names(["X", "X"], [short, again]) == [
+        "X, 3 of 300 epochs, a",
+        "X, 3 of 300 epochs, c",
+    ]
+    assert seeds([*short, *long]) == "0, 0"
