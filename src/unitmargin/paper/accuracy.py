@@ -44,8 +44,9 @@ SPACES = (
 )
 
 RATIO = (
-    " LB/MAP: certified radius / closest adversarial point without box, of the runs that were "
-    "attacked, in pixels and, for norm rows, behind the normalisation, where the paper measures. "
+    " LB/MAP: certified radius / closest adversarial point without box that any solver of the run "
+    "found, over the right samples that were searched, in pixels and, for norm rows, behind the "
+    "normalisation, where the paper measures; a run that was not attacked has none. "
 )
 
 NAMES = ("Model", "Side", "Input")

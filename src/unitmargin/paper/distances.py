@@ -102,7 +102,7 @@ def colours(found: Sequence[Found]) -> list[str]:
     own = dict(zip(families, CLASS_COLOURS, strict=False))
     spare = itertools.cycle(CLASS_COLOURS[len(families) :])
     return [
-        own.pop(family, None) or next(spare)
+        own.pop(family, "") or next(spare)
         for family in (next(filter(network.model.startswith, families)) for network in found)
     ]
 
