@@ -46,8 +46,17 @@ def test_floats_are_rounded_to_float32_and_used_as_they_are(tmp_path: Path) -> N
     assert dataset.in_shape == (2,)
 
 
-def test_classes_may_be_named(tmp_path: Path) -> None:
-    assert npz(saved(tmp_path, classes=np.array(["a", "b", "c"]))).classes == ("a", "b", "c")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["a", "b", "c"], ("a", "b", "c")),
+        ([b"cat", "Kühe".encode(), b""], ("cat", "Kühe", "")),
+        ([[7], [8], [9]], ("7", "8", "9")),
+        ([0.5, 1.0, 2.0], ("0.5", "1.0", "2.0")),
+    ],
+)
+def test_classes_may_be_named(tmp_path: Path, given: list[Any], names: tuple[str, ...]) -> None:
+    assert npz(saved(tmp_path, classes=np.array(given))).classes == names
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,14 @@ def test_classes_may_be_named(tmp_path: Path) -> None:
         ({"y_train": LABELS[:3]}, "train samples: labels must be int64 of shape"),
         ({"y_test": LABELS - 1}, "test samples: labels must be >= 0, got -1"),
         ({"classes": np.array(["a", "b"])}, "every train label must be < 2"),
+        (
+            {"classes": np.array([1j, 2, 3])},
+            "classes must be text in UTF-8 or numbers, got complex",
+        ),
+        (
+            {"classes": np.array([b"a", b"\xff", b"c"])},
+            r"classes must be text .* got b'.xff'; write",
+        ),
         ({"x_train": np.full((4, 2), np.nan)}, "inputs must be finite"),
         ({"y_train": LABELS.astype(object)}, "file of plain arrays"),
     ],

@@ -41,6 +41,8 @@ def test_csv_and_parquet_give_the_same_cells(tmp_path: Path, size: int) -> None:
     frame.to_parquet(tmp_path / "a.parquet")
     text, binary = (list(read_rows(tmp_path / f"a.{kind}", size)) for kind in ("csv", "parquet"))
     assert len(text) == len(binary) == -(-3 // size)
+    large = (tmp_path / "a.parquet").rename(tmp_path / "A.PARQUET")
+    assert list(read_rows(large, size)) == binary
     for one, other in zip(text, binary, strict=True):
         assert one.header == other.header == ["number", "whole", "word", "flag"]
         assert one.cells == other.cells
@@ -63,7 +65,13 @@ def test_csv_and_parquet_give_the_same_cells(tmp_path: Path, size: int) -> None:
         ("a,b,a \n1,2,3\n", "columns must have different names, got 'a' twice"),
         ("a;b\n1;2\n", "cells must be separated by commas, got ';'"),
         (b"a,b\n\xff,1\n", "must be a table in UTF-8, or a whole Parquet file, got: 'utf-8' codec"),
-        ("a,b\n1," + "x" * 200_000, "field larger"),
+        ("a,b\n1," + "x" * 200_000, "got one that reaches line 2 (field larger than"),
+        (
+            'a,b\n1,2\n\n3,"x\n4,5\n',
+            "line 4 must be a row of cells, each in quotes or without any, "
+            "got one that reaches line 5 (unexpected end of data); remove the stray quote",
+        ),
+        ('a,b\n1,"x" y\n', "got one that reaches line 2 (',' expected after '\"')"),
     ],
 )
 def test_what_is_no_table_is_one_line(tmp_path: Path, text: str | bytes, rule: str) -> None:

@@ -77,6 +77,17 @@ def test_cifar100_takes_the_fine_label(tmp_path: Path) -> None:
     assert dataset.n_classes == 100
 
 
+def test_both_releases_may_lie_in_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has kept arrays of its own."""
+    monkeypatch.setattr(cifar, "LARGE", 1)
+    path = write_folder(tmp_path / "both", release10() | release100())
+    for _ in range(2):
+        assert cifar10(path).train.labels.tolist() == [1, 2, 3, 4, 5]
+        assert cifar100(path).train.labels.tolist() == [99, 42]
+
+
 def test_without_names_classes_are_numbers(tmp_path: Path) -> None:
     files = {name: content for name, content in release10().items() if name.endswith(".bin")}
     assert cifar10(write_folder(tmp_path / "a", files)).classes == tuple("0123456789")

@@ -30,6 +30,7 @@ def parted(path: Path) -> tuple[list[str], list[str]]:
         (["train/0000.parquet", "train/0001.parquet", "test/0000.parquet"], 2, 1),
         (["my_train_set.parquet", "my_test_set.parquet"], 1, 1),
         (["a.parquet", "b.parquet", ".hidden.parquet"], 2, 0),
+        (["train-00000-of-00001.PARQUET", "test-00000-of-00001.Parquet"], 1, 1),
         (["train.parquet"], 1, 0),
     ],
 )  # fmt: skip
@@ -48,7 +49,7 @@ def test_a_validation_beside_a_test_is_left_out(tmp_path: Path) -> None:
 
 def test_a_named_file_is_all_there_is(tmp_path: Path) -> None:
     file = touched(tmp_path, "train-00000-of-00009.parquet") / "train-00000-of-00009.parquet"
-    (shard,) = find_shards(file)
+    (shard,) = find_shards(file.rename(file.with_suffix(".PARQUET")))
     assert (shard.row(4), split_shards(file, [shard])) == ("row 5", ([shard], []))
     assert find_shards(tmp_path / "none") == find_shards(touched(tmp_path, "a.csv") / "a.csv") == []
 

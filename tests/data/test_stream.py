@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data.tiny import png, tar_bytes, write_folder
+from data.tiny import png, tar_bytes, write_folder, zip_bytes
 
 from unitmargin.data.files import DataError
 from unitmargin.data.split import Split
@@ -104,8 +104,28 @@ def test_a_data_set_is_known_by_its_splits(tmp_path: Path, pets: dict[str, bytes
     arrays = tmp_path / "arrays"
     with arrays.open("wb") as file:
         np.savez(file, x_train=np.zeros((2, 2)))
-    for path in (write_folder(tmp_path / "pets", pets), archive, release, arrays):
+    with_val = write_folder(tmp_path / "val", {"a/train/x/1.png": b"", "a/validation/x/1.png": b""})
+    for path in (write_folder(tmp_path / "pets", pets), archive, release, arrays, with_val):
         assert holds_splits(path)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["test/cat/1.png"],
+        ["train/cat/1.png"],
+        ["val/cat/1.png"],
+        ["test/cat/1.png", "val/cat/1.png"],
+        ["a/train/cat/1.png", "b/test/cat/1.png"],
+        ["test/train/1.png", "test/test/1.png"],
+    ],
+)
+def test_images_of_one_side_alone_are_no_data_set(tmp_path: Path, names: list[str]) -> None:
+    files = dict.fromkeys(names, png())
+    archive = tmp_path / "a.zip"
+    archive.write_bytes(zip_bytes(files))
+    for path in (archive, write_folder(tmp_path / "folder", files)):
+        assert not holds_splits(path)
 
 
 def test_new_inputs_have_no_splits(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unitmargin.data.files import DataError
-from unitmargin.data.stream_arrays import read_arrays
+from unitmargin.data.stream_arrays import is_arrays, read_arrays
 from unitmargin.data.stream_items import Item, Wanted
 
 WANTED = Wanted((1, 2, 2), ("cat", "dog"))
@@ -43,6 +43,17 @@ def test_floating_numbers_are_taken_as_they_are(tmp_path: Path, dtype: str) -> N
         assert np.array_equal(np.stack([i.numbers for i in items]), numbers.astype(np.float32))
         assert {item.numbers.dtype for item in items} == {np.dtype(np.float32)}
         assert {item.label for item in items} == {-1}
+
+
+def test_suffixes_may_be_large(tmp_path: Path) -> None:
+    """Also of files whose first bytes say nothing."""
+    for name in ("a.NPY", "a.Npz"):
+        (tmp_path / name).write_bytes(b"damaged")
+        assert is_arrays(tmp_path / name)
+    (tmp_path / "b.ZIP").write_bytes(b"PK\x03\x04, damaged")
+    assert not is_arrays(tmp_path / "b.ZIP")
+    with pytest.raises(DataError, match="a whole .npz or .npy file of plain arrays"):
+        read(tmp_path / "a.Npz")
 
 
 def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

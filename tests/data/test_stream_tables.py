@@ -27,7 +27,7 @@ def read(folder: Path, text: str | bytes, wanted: Wanted = WANTED) -> list[Item]
     return list(read_table(path, wanted))
 
 
-@pytest.mark.parametrize("header", ["", "a,b,c\n", '"a, b",b,\n', "1,2,x\n"])
+@pytest.mark.parametrize("header", ["", "a,b,c\n", '"a, b",b,\n', "1,2,x\n", "NA,b,c\n"])
 def test_a_header_is_optional(tmp_path: Path, header: str) -> None:
     items = read(tmp_path, f"{header}0.5,-1,2e-3\n\n.25, 7,1\n")
     assert np.array_equal(
@@ -79,9 +79,19 @@ def test_one_column_may_begin_with_zero(tmp_path: Path) -> None:
         ("a,b,c,label\n1,2,3,2\n", "label in line 2 must be a class of the model .* got '2'"),
         ("a,label,b,c,label\n", "one column at most must be called label, got 2"),
         ("0,1,2\n1,2,3\n", "first line must be a header .* got the numbers from 0 to 2, which may"),
+        (
+            "1.0,NA,3.0\n1,2,3\n",
+            "first line must be a header .* got 'NA' in column 2, a missing value",
+        ),
+        (
+            ",2,3\n1,2,3\n",
+            "first line must be a header .* got '' in column 1, .*; fill it in, leave",
+        ),
+        ("2,x,None\n1,2,3\n", "first line must be a header .* got 'None' in column 3"),
+        ("NA,,nan\n1,2,3\n", "first line must be a header .* got 'NA' in column 1"),
         (b"a,b,c\n\xff,2,3\n", "must be a table of comma-separated numbers in UTF-8, got: 'utf-8'"),
         (b"a,b,c\n\x00,2,3\n", "'a' in line 2 must be a number"),
-        ('a,b,c\n"' + "x" * 200_000, "comma-separated numbers in UTF-8, got: field larger"),
+        ('a,b,c\n"' + "x" * 200_000, r"line 2 must be a row .* reaches line 2 \(field larger"),
     ],
 )
 def test_other_tables_are_refused(tmp_path: Path, text: str | bytes, message: str) -> None:

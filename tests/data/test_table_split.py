@@ -43,6 +43,16 @@ def test_equal_rows_are_on_one_side() -> None:
     assert any(found)
 
 
+def test_what_is_ignored_does_not_tell_rows_apart() -> None:
+    """As the number of a row, by which copies lay on both sides."""
+    cells, labels = CELLS[:30] * 3, LABELS[:30] * 3
+    numbered = [[str(row), *own] for row, own in enumerate(cells)]
+    found = drawn(numbered, labels, "iab", ignore=["i"])
+    assert found == drawn(cells, labels)
+    assert found[:30] == found[30:60] == found[60:]
+    assert drawn(numbered, labels, "iab") != found
+
+
 def test_a_class_of_one_row_or_of_its_copies_is_refused() -> None:
     for cells, labels in ((CELLS[:3], [0, 0, 1]), (CELLS[:2] + [["1", "2"]] * 3, [0, 0, 1, 1, 1])):
         with pytest.raises(ValueError, match="class 'y' must have two different rows at least"):

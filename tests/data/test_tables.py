@@ -4,10 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from unitmargin.data import DataError, Dataset, TableOptions, load_dataset, usable
+from unitmargin.data import (
+    DataError,
+    Dataset,
+    TableOptions,
+    holds_splits,
+    load_dataset,
+    read_inputs,
+    usable,
+)
+from unitmargin.data.encoding import Column, Encoding
 
 ROWS = 40
 
@@ -83,6 +93,19 @@ def test_categories_may_be_numbers(tmp_path: Path) -> None:
     assert dataset.in_shape == (4,)
 
 
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [(["1,5", "2,5"], {"categories": ["age"]}), (["1,5", "a,b"], {}), (["1,2,3.4.5", "1,2 %"], {})],
+)
+def test_categories_may_have_commas(
+    tmp_path: Path, cells: list[str], options: dict[str, Any]
+) -> None:
+    column = [f'"{cell}"' for cell in cells] * (ROWS // 2)
+    dataset = load(tmp_path, text(age=column), **options)
+    assert dataset.encoding is not None
+    assert dataset.encoding.columns[0].categories == sorted(cells)
+
+
 def test_a_table_of_test_rows_is_encoded_as_the_training_table(tmp_path: Path) -> None:
     other = tmp_path / "b.csv"
     other.write_text("class,colour,age\nno,red,39\nyes,blue,41\n")
@@ -126,6 +149,9 @@ def spoilt(column: str, row: int, cell: str) -> str:
         (text(age=[-1e308, 1e308] * 20, x=range(ROWS)), {"scale": "features"}, "'age' must have a"),
         (text(**{"class": ["no"] * ROWS}), {}, "'class' must hold two classes at least"),
         (text(**{"class": [0.5, 1] * 20}), {}, "'class' in line 2 must be a whole number or a"),
+        (text(age=['"1,5"', '"2,25"'] * 20), {}, "'age' in line 2 must be a number with a decimal"),
+        (text(age=['"1,234.5"', '"1.234,5"'] * 20), {}, "'age' in line 2 must be a number with a"),
+        (text(age=["NA", *['"-1,234,567"'] * 39]), {}, "'age' in line 3 must be a number with a"),
         (text("kind"), {}, "label must name the column of the classes"),
         (text(y=[1, 2] * 20), {}, "label must name the column of the classes"),
         (text(), {"label": "kind"}, "label must be one of age, colour, class, got 'kind'"),
@@ -143,6 +169,35 @@ def test_what_is_wrong_is_one_line(
         load(tmp_path, content, **options)
     assert rule in str(fault.value)
     assert "\n" not in str(fault.value)
+
+
+def test_a_stray_quote_swallows_no_rows(tmp_path: Path) -> None:
+    """A hundred of them, up to the next cell that begins with a quote."""
+    notes = {3: '"sic!', 103: '"so, so"'}
+    rows = [f"{row}.5,{row % 2},{notes.get(row, 'none')}" for row in range(200)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["x,class,note", *rows]))
+    known = Encoding(label="class", columns=[Column(name="x")], ignored=["note"])
+    for read in (
+        lambda: load_dataset("table", path, table=TableOptions(ignore=["note"])),
+        lambda: list(read_inputs(path, (1,), ("0", "1"), 7, encoding=known)),
+    ):
+        with pytest.raises(
+            DataError, match="line 5 must be a row .* that reaches line 105 .* quote"
+        ):
+            read()
+
+
+@pytest.mark.parametrize("suffix", [".CSV", ".Parquet"])
+def test_suffixes_may_be_large(tmp_path: Path, suffix: str) -> None:
+    first = load(tmp_path, text())
+    pd.read_csv(tmp_path / "a.csv").to_parquet(tmp_path / "a.parquet")
+    path = (tmp_path / f"a{suffix.lower()}").rename(tmp_path / f"b{suffix}")
+    dataset = load_dataset("table", path)
+    assert torch.equal(dataset.train.inputs, first.train.inputs)
+    (batch,) = read_inputs(path, (3,), dataset.classes, ROWS, encoding=dataset.encoding)
+    assert len(batch.inputs) == ROWS
+    assert not holds_splits(path)
 
 
 def test_options_fit_each_other() -> None:
@@ -169,6 +224,17 @@ def test_columns_of_no_use_are_ignored_on_demand(tmp_path: Path) -> None:
     encoding = load_dataset("table", path, table=found).encoding
     assert encoding is not None
     assert left == [column.name for column in encoding.columns]
+
+
+def test_a_column_may_be_of_no_use_in_the_split_that_is_left(tmp_path: Path) -> None:
+    """It is constant but for one row, which is a test row once the first column is ignored."""
+    path = tmp_path / "a.csv"
+    for row in range(ROWS):
+        odd = [int(other == row) for other in range(ROWS)]
+        path.write_text(text(same=[1] * ROWS, odd=odd))
+        found, left = usable(path, TableOptions(scale="features"))
+        assert found.ignore == ["same"] + ["odd"] * ("odd" not in left)
+        assert load_dataset("table", path, table=found).in_shape == (len(left) + 1,)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e150, 1e300])

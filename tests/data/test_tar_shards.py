@@ -1,6 +1,7 @@
 """Shards: what each process reads, in which order, and what is refused."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from data.tiny import kept, png, tar_bytes
 from unitmargin.data import load_dataset
 from unitmargin.data.files import DataError
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.tar_shards import expand_shards, open_shards
+from unitmargin.data.tar_shards import Sample, TarShards, expand_shards, open_shards
 
 pytest.importorskip("webdataset", reason="the extra `shards` is not installed")
 
@@ -110,20 +111,70 @@ def test_a_data_set_of_shards_streams_one_part_and_maps_the_other(
     assert dataset.upsampled(1) is dataset
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
+def test_shards_without_classes_or_images_are_refused(tmp_path: Path) -> None:
+    for files, message in (
         ({"a.png": png(1)}, r"train-00.tar: a.png must have a file .* ends in .cls .*got None"),
-        ({"a.png": png(1), "a.cls": b" "}, "must have a file of its name that ends in .cls"),
         ({"a.txt": b"1"}, "must hold an image and its .cls, got none"),
+    ):
+        (tmp_path / "train-00.tar").write_bytes(tar_bytes(files))
+        with pytest.raises(DataError, match=message):
+            open_shards(str(tmp_path / "train-00.tar"), ImageOptions())
+
+
+LIKE_MACOS = {"._c.png": b"", "._c.cls": b"", "__MACOSX/c.png": b"", ".a/c.png": b""}
+OF_WEBDATASET = {"__meta__/c.png": b"", "./__meta__/c.cls": b"", "c.__key__": b""}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a0.v1", "a0.v2", "a1"],
+        ["./x/a", "x/b", "x.y/a", "x.y/b", "v1.0/a.b.c"],
+        ["a", "b", "a"],
     ],
 )
-def test_shards_without_classes_or_images_are_refused(
-    tmp_path: Path, files: dict[str, bytes], message: str
+def test_what_is_counted_is_streamed(tmp_path: Path, names: list[str]) -> None:
+    """Names with dots in them, and what is left out beside them."""
+    parts = [
+        tar_bytes(
+            {f"{name}.JSON": b"{}", f"{name}.PNG": png(value), f"{name}.Cls": b"%d" % (value % 2)}
+            | {**LIKE_MACOS, **OF_WEBDATASET, "notes": b""},
+            folders=("d.png",),
+            links={"notes.txt": "notes"},
+        )
+        for value, name in enumerate(names)
+    ]
+    file = tmp_path / "a.tar"
+    file.write_bytes(b"".join(part.rstrip(b"\0") + bytes(-len(part.rstrip(b"\0")) % 512)
+                              for part in parts) + bytes(1024))  # fmt: skip
+    shards = open_shards(str(file), ImageOptions())
+    assert shards.labels.tolist() == [value % 2 for value in range(len(names))]
+    found = [int(image[0, 0, 0]) for image, _ in shards.images(drawn(shards, len(names)), 1)]
+    assert sorted(found) == list(range(len(names)))
+
+
+def drawn(shards: TarShards, count: int) -> Iterator[Sample]:
+    """The first samples of one process of one."""
+    return islice(shards.samples(0, 0, 0, 1), count)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_shards_that_hold_nothing_any_more_end_the_stream(
+    tmp_path: Path, pattern: str, processes: int
 ) -> None:
-    (tmp_path / "train-00.tar").write_bytes(tar_bytes(files))
-    with pytest.raises(DataError, match=message):
-        open_shards(str(tmp_path / "train-00.tar"), ImageOptions())
+    shards = open_shards(pattern, ImageOptions())
+    for file in shards.files[1:]:
+        file.write_bytes(tar_bytes({}))
+    assert len([*islice(shards.samples(0, 0, 0, processes), 2 * EACH)]) == 2 * EACH
+    shards.files[0].write_bytes(tar_bytes({"a.txt": b""}))
+    with pytest.raises(DataError, match="shards must hold the 24 samples that they had .* got non"):
+        next(shards.samples(0, 0, 0, processes))
+
+
+def test_a_backslash_is_part_of_a_name(tmp_path: Path) -> None:
+    file = tmp_path / r"a\b-00.tar"
+    file.touch()
+    assert expand_shards(str(tmp_path / r"a\b-{00..00}.tar")) == (file,)
 
 
 def test_what_is_missing_or_damaged_is_named(tmp_path: Path, pattern: str) -> None:

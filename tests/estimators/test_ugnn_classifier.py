@@ -293,6 +293,31 @@ def test_a_warm_start_goes_on_from_the_weights(blobs: Any) -> None:
     assert warm.set_params(warm_start=False).fit(X[:, :2], y == "yes").n_iter_ == 3
 
 
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("place", ["train", "freeze"])
+def test_a_fit_that_ends_early_leaves_the_estimator_as_it_was(
+    blobs: Any, monkeypatch: pytest.MonkeyPatch, place: str, error: type[BaseException], warm: bool
+) -> None:
+    X, y = pd.DataFrame(blobs[0], columns=["a", "b", "c"]), blobs[1]
+    new, known = (clone(QUICK).set_params(epochs=1, warm_start=warm) for _ in range(2))
+    known.fit(X, y)
+    before, decision = dict(vars(known)), known.decision_function(X)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(f"unitmargin.estimators.ugnn_classifier.{place}", fail)
+    for estimator, given in ((new, X), (known, X if warm else X[["a", "b"]])):
+        with pytest.raises(error):
+            estimator.fit(given, y)
+    with pytest.raises(NotFittedError):
+        new.predict(X)
+    assert not hasattr(new, "n_features_in_")
+    assert vars(known) == before
+    assert (known.decision_function(X) == decision).all()
+
+
 def test_progress_is_told_when_asked_for(blobs: Any, capfd: pytest.CaptureFixture[str]) -> None:
     clone(QUICK).set_params(epochs=2).fit(*blobs)
     assert capfd.readouterr() == ("", "")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,18 @@ def test_a_package_that_takes_an_interrupt_for_a_missing_part_does_not_hide_it(
 def test_an_interrupt_that_the_process_ignores_is_ignored() -> None:
     done = program("import os\nos.kill(os.getpid(), 2)\nprint('done')", "& wait $!")
     assert (done.returncode, done.stdout) == (0, "done\n")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
+def test_what_an_encoding_lacks_is_escaped_as_toml_reads_it(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of columns go into a file by ``init > mine.toml``."""
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    name = "年, é, \N{SNOWFLAKE}, \N{PILE OF POO}"
+    words = [sys.executable, "-c", source(f"print('name = \"' + {name!a} + '\"')")]
+    done = subprocess.run(words, capture_output=True, check=True)
+    assert tomllib.loads(done.stdout.decode(encoding)) == {"name": name}
 
 
 @pytest.mark.parametrize("length", [1, 1_000_000])

@@ -265,6 +265,8 @@ def test_a_path_names_its_data_set_and_a_table_its_split() -> None:
         ({"path": "a.parquet", "test_share": 0.5}, "table", 0.5),
         ({"path": "a.csv", "test": "b.csv"}, "table", None),
         ({"path": "a.npz"}, "npz", None),
+        ({"path": "A.CSV"}, "table", 0.2),
+        ({"path": "A.Npz"}, "npz", None),
         ({"name": "images", "path": "photos.csv"}, "images", None),
         ({}, "digits", None),
     ):

@@ -51,11 +51,24 @@ def test_a_table_is_described(tmp_path: Path) -> None:
     assert init_recipe(write_table(tmp_path, "class")) != text
 
 
+def test_columns_are_judged_in_the_split_without_those_that_number_the_rows(tmp_path: Path) -> None:
+    """A column that differs in one row alone is constant where that is a test row."""
+    file = tmp_path / "a.csv"
+    ignored = set()
+    for odd in range(20):
+        rows = [f"{row},{row % 7},{int(row == odd)},{row % 2}" for row in range(20)]
+        file.write_text("\n".join(["id,x,odd,y", *rows]))
+        recipe = parse_recipe(tomllib.loads(init_recipe(file)))
+        ignored |= {*recipe.data.ignore}
+    assert ignored == {"id", "odd"}
+
+
 def test_arrays_are_described(tmp_path: Path) -> None:
-    file = tmp_path / "a.npz"
+    file = tmp_path / "a.NPZ"
     labels = np.arange(50) % 5
     inputs = 100 * RANDOM.normal(size=(50, 20))
-    np.savez(file, x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    with file.open("wb") as stream:
+        np.savez(stream, x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
     text = init_recipe(file)
     recipe = read(text)
     assert (recipe.data.name, recipe.model.name) == ("npz", "dense_ugnn")

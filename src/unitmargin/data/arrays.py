@@ -22,9 +22,13 @@ from unitmargin.data.origin import Origin
 from unitmargin.data.remembered import remembered_fingerprint
 from unitmargin.data.sample_rules import BLOCK
 from unitmargin.data.samples import BYTES, Samples
+from unitmargin.foundation.numbers import shown
 
 SPLITS = ("train", "test")
 CLASSES = "classes"
+NAMES = "USiufb"
+"""Kinds of types that class names may have: text, bytes, numbers, truth values."""
+
 IMAGE_CHANNELS = (1, 3)
 
 LAST_CHANNELS = (1, 3, 4)
@@ -48,9 +52,9 @@ def npz(path: Path, name: str = "npz", cache: Path | None = None) -> Dataset:
 
     Inputs of dtype uint8 get the scale 255, which puts them in [0, 1]; their channels may come last
     if only that axis has 1, 3 or 4 entries. Floating inputs are rounded to float32 and used as they
-    are. An optional array ``classes`` names the classes; by default
-    they are called "0", "1", ... Of a large file the inputs are unpacked once into the cache folder
-    and mapped from there; see :func:`keep_arrays`.
+    are. An optional array ``classes`` names the classes (text, also as bytes in UTF-8, or numbers);
+    by default they are called "0", "1", ... Of a large file the inputs are unpacked once into the
+    cache folder and mapped from there; see :func:`keep_arrays`.
 
     Shapes: ``x_train`` and ``x_test`` are ``(n, channels, height, width)`` or ``(n, features)``,
     ``y_train`` and ``y_test`` integers ``(n,)``.
@@ -71,9 +75,10 @@ def npz(path: Path, name: str = "npz", cache: Path | None = None) -> Dataset:
 def keep_dataset(
     path: Path, name: str, cache: Path | None, make: Callable[[Path], None]
 ) -> Dataset:
-    """The data set of arrays that ``make`` writes into a folder, once for the content of a path."""
+    """The data set of arrays that ``make`` writes into a folder, once for the content of a path and
+    the name: a folder may hold several data sets."""
     content = remembered_fingerprint(path, cache)
-    kept = keep_arrays(cache, f"arrays-{CACHE_VERSION}-{content}", make)
+    kept = keep_arrays(cache, f"arrays-{CACHE_VERSION}-{name}-{content}", make)
     return dataset_of_arrays(kept.arrays, name, path, kept)
 
 
@@ -185,8 +190,8 @@ def dataset_of_arrays(arrays: Arrays, name: str, path: Path, kept: Kept | None =
                 f"y_train and y_test must count classes from 0, got {n_classes - 1} among "
                 f"{len(train) + len(test)} samples; count from 0, or name all in an array `classes`"
             )
-        names = arrays[CLASSES].ravel() if CLASSES in arrays else range(n_classes)
-        return Dataset(name, train, test, tuple(map(str, names)))
+        names = _class_names(arrays[CLASSES] if CLASSES in arrays else np.arange(n_classes))
+        return Dataset(name, train, test, names)
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from fault
 
@@ -205,6 +210,18 @@ def _samples(arrays: Arrays, split: str, kept: Kept | None) -> Samples:
         return Samples(stored, torch.from_numpy(labels.astype(np.int64)), scale, origin=origin)
     except ValueError as fault:
         raise ValueError(f"{split} samples: {fault}") from fault
+
+
+def _class_names(given: NDArray[Any]) -> tuple[str, ...]:
+    rule, step = "must be text in UTF-8 or numbers", "write the names as an array of str"
+    if given.dtype.kind not in NAMES:
+        raise ValueError(f"{CLASSES} {rule}, got {given.dtype}; {step}")
+    try:
+        return tuple(
+            name.decode() if isinstance(name, bytes) else str(name) for name in given.ravel()
+        )
+    except UnicodeDecodeError as fault:
+        raise ValueError(f"{CLASSES} {rule}, got {shown(fault.object)}; {step}") from None
 
 
 def _channels_first(inputs: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from unitmargin.foundation.numbers import shown
 PARQUET = ".parquet"
 
 TABLES = (".csv", PARQUET)
-"""How the names of tables end."""
+"""How the names of tables end, in small letters or large."""
 
 CHUNK = 4096
 """Rows read at a time."""
@@ -52,15 +52,16 @@ def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
     index of a data frame is no column. A file with a header alone gives no rows.
 
     Raises:
-        DataError: no file, no table, no header, columns without a name or with the same one, or a
-            row of another length; pandas or pyarrow is missing for a Parquet file.
+        DataError: no file, no table, no header, columns without a name or with the same one, a
+            row of another length, or a stray quote; pandas or pyarrow is missing for a Parquet
+            file.
     """
     if not path.is_file():
         raise not_found(path, "a .csv or .parquet file")
-    chunks = _parquet(path, size) if path.suffix == PARQUET else _csv(path, size)
+    chunks = _parquet(path, size) if path.suffix.lower() == PARQUET else _csv(path, size)
     try:
         yield from chunks
-    except (ValueError, csv.Error, OSError) as fault:
+    except (ValueError, OSError) as fault:
         if isinstance(fault, DataError):
             raise
         raise unreadable(path, fault, "a table in UTF-8, or a whole Parquet file") from fault
@@ -77,10 +78,25 @@ def whole(path: Path) -> Rows:
 
 
 def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not empty: their numbers, and their cells without blanks around."""
+    """Lines that are not empty: their numbers, and their cells without blanks around.
+
+    Raises:
+        ValueError: quotes that do not enclose a cell; the message says how far they reach.
+    """
     with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file, skipinitialspace=True)
-        yield from ((lines.line_num, [cell.strip() for cell in cells]) for cells in lines if cells)
+        lines = csv.reader(file, skipinitialspace=True, strict=True)
+        first = 1
+        try:
+            for cells in lines:
+                if cells:
+                    yield lines.line_num, [cell.strip() for cell in cells]
+                first = lines.line_num + 1
+        except csv.Error as fault:
+            raise ValueError(
+                f"line {first} must be a row of cells, each in quotes or without any, got one that "
+                f"reaches line {lines.line_num} ({fault}); remove the stray quote, or double those "
+                "within a cell"
+            ) from fault
 
 
 def _csv(path: Path, size: int) -> Iterator[Rows]:

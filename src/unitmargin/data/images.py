@@ -82,7 +82,7 @@ def images(
     """
     options = ImageOptions() if options is None else options
     form = f"{options.resize or 0}-{options.channels or 0}"
-    shards = find_shards(path) if path.suffix == PARQUET else image_shards(path)
+    shards = find_shards(path) if path.suffix.lower() == PARQUET else image_shards(path)
     if options.label is not None and not shards:
         raise DataError(
             f"{path}: label must be left out for images in folders of their classes, got "

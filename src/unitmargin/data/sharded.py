@@ -17,10 +17,10 @@ from unitmargin.data.layout import Layout, Place
 from unitmargin.data.npy import Pages, as_mapped
 from unitmargin.data.origin import Origin
 from unitmargin.data.samples import BYTES, Samples
+from unitmargin.data.shard_entries import entries
 from unitmargin.data.tar_shards import (
     CACHE_VERSION,
     TarShards,
-    entries,
     expand_shards,
     open_shards,
     remembered_sha256,

@@ -12,6 +12,9 @@ from unitmargin.foundation.files import file_sha256
 
 NAMES = "train-00000-of-00001.parquet, test-00000-of-00001.parquet (or validation) and the like"
 
+ANY_PARQUET = "".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in PARQUET)
+"""The pattern of the end of their names, in small letters or large."""
+
 NUMBERED = re.compile(r"(?P<before>.+)-(?P<number>\d{5,})-of-(?P<count>\d{5,})(?:-[0-9a-f]+)?")
 """The name of one of several files without its suffix; some end in a hash."""
 
@@ -44,11 +47,11 @@ def find_shards(path: Path) -> list[Shard]:
             none.
     """
     if path.is_file():
-        return [Shard("", path, "")] if path.suffix == PARQUET else []
+        return [Shard("", path, "")] if path.suffix.lower() == PARQUET else []
     if not path.is_dir():
         return []
     with explained(path):
-        found = sorted(file for depth in ("*", "*/*") for file in path.glob(depth + PARQUET))
+        found = sorted(file for depth in ("*", "*/*") for file in path.glob(depth + ANY_PARQUET))
     shards = []
     for file in found:
         name = file.relative_to(path).as_posix()
@@ -125,7 +128,7 @@ def _require_whole(path: Path, shards: list[Shard]) -> None:
     """Raise unless all files are there that the names of others count."""
     counted: dict[tuple[str, str], set[int]] = {}
     for shard in shards:
-        if found := NUMBERED.fullmatch(shard.name.removesuffix(PARQUET)):
+        if found := NUMBERED.fullmatch(shard.name[: -len(PARQUET)]):
             counted.setdefault((found["before"], found["count"]), set()).add(int(found["number"]))
     for (before, count), numbers in counted.items():
         if lost := sorted(set(range(min(int(count), 1 + len(numbers)))) - numbers):

@@ -15,7 +15,7 @@ from unitmargin.data.cells import PARQUET, TABLES
 from unitmargin.data.encoding import Encoding
 from unitmargin.data.files import DataError, members
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.layout import HELD_OUT, IMAGE_SUFFIXES, TRAIN
+from unitmargin.data.layout import HELD_OUT, IMAGE_SUFFIXES, TRAIN, Parts
 from unitmargin.data.parquet import image_shards, read_image_rows
 from unitmargin.data.split import Split
 from unitmargin.data.stream_arrays import array_names, is_arrays, read_arrays
@@ -96,8 +96,9 @@ def read_inputs(
 def holds_splits(path: Path) -> bool:
     """Whether a file or folder is laid out as a data set, with train and test samples.
 
-    A folder of test images alone is none: it may hold new inputs. Cost: an archive is read to its
-    first file that says so.
+    Images of one side alone are none, which may be new inputs: those of the train samples lie in
+    a folder beside that of the test or held-out ones. Cost: an archive is read to the first file
+    that says so, of images in folders of one side alone to its end.
     """
     if not path.exists():
         return False
@@ -108,13 +109,20 @@ def holds_splits(path: Path) -> bool:
         return any(f"{axis}_{split}" in array_names(path) for axis in "xy" for split in SPLITS)
     if not _holds_files(path):
         return False
+    sides: dict[Parts, set[str]] = {}
     for member in members(path):
         *folders, file = member.name.split("/")
-        if member.is_folder or {*folders[:-1]} & {*HELD_OUT[1:]}:
+        if member.is_folder:
             continue
-        if file.endswith(RELEASE) or {*SPLITS} & {*folders[:-1]}:
+        if file.endswith(RELEASE):
             return True
-        if Path(file).suffix.lower() in IMAGE_SUFFIXES:
+        depth = next((d for d, name in enumerate(folders[:-1]) if name in (TRAIN, *HELD_OUT)), None)
+        if depth is not None:
+            beside = sides.setdefault(tuple(folders[:depth]), set())
+            beside.add(folders[depth])
+            if TRAIN in beside and len(beside) > 1:
+                return True
+        elif Path(file).suffix.lower() in IMAGE_SUFFIXES:
             return False
     return False
 
@@ -145,12 +153,13 @@ def holds_images(path: Path, split: Split, label: str | None = None) -> bool:
 
 def _holds_files(path: Path) -> bool:
     """Whether it is a folder or may be an archive, not one table, image or file of arrays."""
-    single = is_arrays(path) or path.suffix in TABLES or path.suffix.lower() in IMAGE_SUFFIXES
+    single = is_arrays(path) or path.suffix.lower() in {*TABLES, *IMAGE_SUFFIXES}
     return path.is_dir() or (path.is_file() and not single)
 
 
 def _reader(path: Path, encoding: Encoding | None) -> Reader:
-    is_table = path.suffix in TABLES and path.is_file()
+    suffix = path.suffix.lower()
+    is_table = suffix in TABLES and path.is_file()
     if encoding is not None:
         if not is_table:
             raise DataError(
@@ -160,7 +169,7 @@ def _reader(path: Path, encoding: Encoding | None) -> Reader:
         return partial(read_encoded, encoding=encoding)
     if image_shards(path):
         return read_image_shards
-    if is_table and path.suffix == PARQUET:
+    if is_table and suffix == PARQUET:
         raise DataError(
             f"{path}: must hold a column of images for a network that was not trained on a table, "
             "got a Parquet file without; write its numbers as .csv or .npy"

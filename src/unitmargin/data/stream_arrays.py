@@ -35,19 +35,20 @@ def is_arrays(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(len(NPY))
-    if not start.startswith(ZIP) or path.suffix in (".npz", ".npy"):
-        return start == NPY or path.suffix in (".npz", ".npy")
+    suffix = path.suffix.lower()
+    if not start.startswith(ZIP) or suffix in (".npz", ".npy"):
+        return start == NPY or suffix in (".npz", ".npy")
     try:
         with zipfile.ZipFile(path) as archive:
             return all(name.endswith(".npy") for name in archive.namelist())
     except FAULTS:
-        return path.suffix != ".zip"
+        return suffix != ".zip"
 
 
 def array_names(path: Path) -> list[str]:
     """The names of the arrays of a ``.npz`` file; none of a ``.npy`` file."""
     with _explained(path):
-        if path.suffix == ".npy" or not zipfile.is_zipfile(path):
+        if path.suffix.lower() == ".npy" or not zipfile.is_zipfile(path):
             return []
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
@@ -63,7 +64,7 @@ def read_arrays(path: Path, wanted: Wanted) -> Iterator[Item]:
     with path.open("rb") as file:
         start = file.read(len(ZIP))
     with _explained(path):
-        if start != ZIP and path.suffix != ".npz":
+        if start != ZIP and path.suffix.lower() != ".npz":
             with path.open("rb") as stream:
                 yield from _rows(stream, "x", wanted, None)
             return

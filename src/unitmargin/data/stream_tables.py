@@ -1,6 +1,5 @@
 """New inputs from tables, one input a row: numbers by their place, or columns by their names."""
 
-import csv
 import math
 from collections.abc import Iterator
 from itertools import chain
@@ -31,11 +30,11 @@ def read_table(path: Path, wanted: Wanted) -> Iterator[Item]:
 
     Raises:
         DataError: no text, another number of columns, a cell that is no number, a label that is no
-            class of the network.
+            class of the network, or a first line of numbers and cells without a value.
     """
     try:
         yield from _items(csv_lines(path), wanted)
-    except (ValueError, csv.Error) as fault:
+    except ValueError as fault:
         raise unreadable(path, fault, "a table of comma-separated numbers in UTF-8") from fault
 
 
@@ -79,7 +78,9 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
     header = first[1] if headed else [f"column {place + 1}" for place in range(len(first[1]))]
     place = _label_place(header) if headed else None
     _require_width(header, width, place)
-    if not headed:
+    if headed:
+        _require_names(first[1])
+    else:
         _require_data(first[1])
     for line, cells in rows if headed else chain([first], rows):
         if len(cells) != len(header):
@@ -114,6 +115,18 @@ def _require_data(cells: list[str]) -> None:
         raise ValueError(
             f"its first line must be a header of words or an input, got the numbers from 0 to "
             f"{len(cells) - 1}, which may be either; name the columns, or write 0.0 for 0"
+        )
+
+
+def _require_names(cells: list[str]) -> None:
+    """Refuse what may be an input without some of its values."""
+    lost = [place for place, cell in enumerate(cells) if is_missing(cell)]
+    rest = [cell for cell in cells if not is_missing(cell)]
+    if lost and (not rest or any(map(is_number, rest))):
+        raise ValueError(
+            f"its first line must be a header of words or an input, got {shown(cells[lost[0]])} in "
+            f"column {lost[0] + 1}, a missing value or no name; fill it in, leave out the line, or "
+            "name the columns"
         )
 
 

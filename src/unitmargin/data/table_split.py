@@ -19,8 +19,8 @@ def draw_test_rows(
     """Which rows are test rows: those of each class that :func:`held_out` names, and none where a
     table of test rows is named.
 
-    Guarantee: it depends on the seed and on the values of the rows alone; equal rows are on one
-    side.
+    Guarantee: it depends on the seed and on the values of the rows alone, of the label and of the
+    columns that are kept; rows that are equal in these are on one side.
 
     Raises:
         ValueError: a class with fewer than two different rows.
@@ -29,7 +29,8 @@ def draw_test_rows(
     if options.test is not None:
         return is_test
     share, seed = options.choice()
-    order = sorted(range(len(rows.header)), key=rows.header.__getitem__)
+    kept = [place for place, name in enumerate(rows.header) if name not in options.ignore]
+    order = sorted(kept, key=rows.header.__getitem__)
     own: list[dict[bytes, list[int]]] = [{} for _ in classes]
     for place, (cells, label) in enumerate(zip(rows.cells, labels, strict=True)):
         values = _hash([cells[column] for column in order], seed)

@@ -47,15 +47,17 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     A column whose cells are all numbers becomes one entry of an input, a column of words one entry
     for each of its categories (:class:`Column`). Classes are the values of the label column,
     sorted. Without a table of test rows a share of each class is taken, by a hash of the seed and
-    the row: in whatever order rows stand, the split is the same, and equal rows are never on both
-    sides of it. Means and deviations are those of the training rows alone.
+    the row: in whatever order rows stand, the split is the same, and rows that are equal in label
+    and columns that are kept are never on both sides of it. Means and deviations are those of the
+    training rows alone.
 
     Shapes: inputs are float32 ``(n, entries)``.
 
     Raises:
         DataError: a cell that is missing, no number or not finite, by its column and line; a column
-            that is constant in the training rows under the scale ``features``; fewer than two
-            classes, or two rows of one; columns that are not there.
+            of numbers with commas in them; one that is constant in the training rows under the
+            scale ``features``; fewer than two classes, or two rows of one; columns that are not
+            there.
         ValueError: options that do not fit each other.
 
     Example:
@@ -65,8 +67,9 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
     rows = _whole(path, options)
     try:
         labels = _labels(rows, options)
+        kept = _kept(rows.header, labels.column, options)
         is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        encoding = _encoding(rows, ~is_test, labels.column, options)
+        encoding = _encoding(rows, ~is_test, labels.column, kept, options)
         inputs = torch.from_numpy(encoding.encode(rows))
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
@@ -90,22 +93,28 @@ def usable(path: Path, options: TableOptions) -> tuple[TableOptions, list[str]]:
     rows = _whole(path, options)
     try:
         labels = _labels(rows, options)
-        is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
-        ignored, left = list(options.ignore), []
-        for name in _kept(rows.header, labels.column, options):
-            try:
-                _column(rows, ~is_test, name, options)
-                left.append(name)
-            except UnfitColumnError:
-                ignored.append(name)
+        while True:  # which rows are training rows depends on the columns that are kept
+            kept = _kept(rows.header, labels.column, options)
+            is_test = draw_test_rows(rows, labels.numbers, labels.classes, options)
+            unfit = [name for name in kept if _is_unfit(rows, ~is_test, name, options)]
+            if not unfit:
+                return options, kept
+            options = options.changed(ignore=[*options.ignore, *unfit])
     except ValueError as fault:
         raise DataError(f"{path}: {fault}") from None
-    return options.changed(ignore=ignored), left
+
+
+def _is_unfit(rows: Rows, trained: Chosen, name: str, options: TableOptions) -> bool:
+    try:
+        _column(rows, trained, name, options)
+    except UnfitColumnError:
+        return True
+    return False
 
 
 def _whole(path: Path, options: TableOptions) -> Rows:
     """All rows; of a table of images it is said where it belongs."""
-    images = image_columns(path) if path.suffix == PARQUET and path.is_file() else []
+    images = image_columns(path) if path.suffix.lower() == PARQUET and path.is_file() else []
     if left := [name for name in images if name not in options.ignore]:
         raise DataError(
             f"{path}: must hold numbers and words, got images in {shown(left[0])}; write name = "
@@ -179,9 +188,10 @@ def _label_column(header: list[str], given: str | None) -> str:
     return found[0]
 
 
-def _encoding(rows: Rows, trained: Chosen, label: str, options: TableOptions) -> Encoding:
+def _encoding(
+    rows: Rows, trained: Chosen, label: str, kept: list[str], options: TableOptions
+) -> Encoding:
     """Categories are those of all rows, means and deviations those of the training rows."""
-    kept = _kept(rows.header, label, options)
     columns = [_column(rows, trained, name, options) for name in kept]
     return Encoding(label=label, scale=options.scale, columns=columns, ignored=options.ignore)
 
@@ -206,6 +216,8 @@ def _column(rows: Rows, trained: Chosen, name: str, options: TableOptions) -> Co
     unit = options.units.get(name, 1.0)
     holds_numbers = any(is_number(cell) and not is_missing(cell) for cell in rows.column(name))
     if name in options.categories or not holds_numbers:
+        if name not in options.categories:
+            _require_words(rows, name)
         categories = sorted(set(words(rows, name)))
         if len(categories) > MOST_CATEGORIES:
             raise UnfitColumnError(
@@ -227,6 +239,20 @@ def _column(rows: Rows, trained: Chosen, name: str, options: TableOptions) -> Co
             "write it in another unit"
         )
     return Column(name=name, shift=mean, unit=deviation)
+
+
+def _require_words(rows: Rows, name: str) -> None:
+    """Refuse numbers with commas in them, for decimals or thousands, which would be categories."""
+    found = [(row, cell) for row, cell in enumerate(rows.column(name)) if not is_missing(cell)]
+    if found and all(
+        any(is_number(cell.replace(",", point)) for point in ("", ".")) for _, cell in found
+    ):
+        row, cell = found[0]
+        raise ValueError(
+            f"{rows.where(name, row)} must be a number with a decimal point and no other sign "
+            f"between its digits, got {shown(cell)}; write all of {shown(name)} so, or name it in "
+            "`categories` if it holds words"
+        )
 
 
 def _moments(column: Float64[np.ndarray, " n"]) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import random
-import tarfile
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -26,15 +25,12 @@ from unitmargin.data.kept import keep_arrays, save_array
 from unitmargin.data.layout import IMAGE_SUFFIXES
 from unitmargin.data.remembered import remembered, source_memory
 from unitmargin.data.samples import BYTES, UNIT
+from unitmargin.data.shard_entries import LABEL, class_word, entries, sample_part
 from unitmargin.foundation.cells import is_number
 from unitmargin.foundation.files import file_sha256
-from unitmargin.foundation.numbers import shown
 
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """Part of the name of a kept index: raise it when the same files give another one."""
-
-LABEL = "cls"
-"""The suffix of the file with the class of a sample."""
 
 BUFFER = 1000
 """Encoded images among which the next one is drawn: shards are drawn whole, so neighbours would
@@ -82,12 +78,24 @@ class TarShards:
         """What one process reads in an epoch, without an end: name, encoded image and class.
 
         Samples are mixed within a draw, so that all of one come before those of the next.
+
+        Raises:
+            DataError: every shard was read since the last sample, so none will come.
         """
         mixed, turns = random.Random(f"{seed} {epoch} {rank}"), count()
+        barren: set[Path] = set()
         for draw in count():
             order = np.random.default_rng([seed, epoch, draw]).permutation(len(self.files))
-            own = [place for place in order if next(turns) % processes == rank]
-            yield from self._read((self.files[place] for place in own), BUFFER, mixed)
+            own = [self.files[place] for place in order if next(turns) % processes == rank]
+            barren |= {*own}
+            for sample in self._read(iter(own), BUFFER, mixed):
+                barren.clear()
+                yield sample
+            if len(barren) == len({*self.files}):
+                raise DataError(
+                    f"{self.files[0]}: shards must hold the {len(self)} samples that they had when "
+                    "they were counted, got none; put them back and start again"
+                )
 
     def images(
         self, samples: Iterator[Sample], processes: int
@@ -114,16 +122,14 @@ class TarShards:
 
     def _read(self, files: Iterator[Path], buffer: int, mixed: random.Random) -> Iterator[Sample]:
         from webdataset.filters import shuffle
-        from webdataset.tariterators import group_by_keys, tar_file_expander
 
         numbers = {label: number for number, label in enumerate(self.classes)}
-        with closing(_opened(files)) as streams:
-            grouped = group_by_keys(tar_file_expander(streams))
+        with closing(_grouped(files)) as grouped:
             for sample in shuffle(buffer, initial=buffer, rng=mixed)(grouped):
                 suffixes = [name for name in sample if f".{name}" in IMAGE_SUFFIXES]
                 name = f"{sample['__url__']}: {sample['__key__']}"
                 if suffixes:
-                    label = _word(sample.get(LABEL), name)
+                    label = class_word(sample.get(LABEL), name)
                     yield f"{name}.{suffixes[0]}", sample[suffixes[0]], numbers[label]
 
     def _require_shape(self, name: str, shape: tuple[int, ...]) -> None:
@@ -139,11 +145,14 @@ class TarShards:
             )
 
 
-def _opened(files: Iterator[Path]) -> Generator[dict[str, Any], None, None]:
-    """Each file as webdataset takes it, which itself would open an address or start a command."""
+def _grouped(files: Iterator[Path]) -> Generator[dict[str, Any], None, None]:
+    """Samples as webdataset groups them, which itself would open an address or start a command."""
+    from webdataset.tariterators import group_by_keys, tar_file_expander
+
     for file in files:
         with file.open("rb") as stream:
-            yield {"url": str(file), "stream": stream}
+            members = tar_file_expander([{"url": str(file), "stream": stream}])
+            yield from group_by_keys(members, keys=partial(sample_part, file))
 
 
 def expand_shards(pattern: str) -> tuple[Path, ...]:
@@ -164,7 +173,7 @@ def expand_shards(pattern: str) -> tuple[Path, ...]:
             "webdataset must be installed to read shards, got none; run "
             "`pip install unitmargin[shards]`"
         ) from None
-    files = tuple(Path(name).expanduser() for name in braceexpand(pattern))
+    files = tuple(Path(name).expanduser() for name in braceexpand(pattern, escape=False))
     for file in files:
         if not file.is_file():
             raise DataError(f"{file}: must be a tar file of {pattern}, found none; check the path")
@@ -220,35 +229,3 @@ def _make_index(files: tuple[Path, ...], options: ImageOptions, folder: Path) ->
     save_array(folder, "labels", np.array([place[word] for word in words], np.int64))
     save_array(folder, "classes", np.array(classes))
     save_array(folder, "in_shape", np.array(shape, np.int64))
-
-
-def entries(file: Path) -> Iterator[tuple[str, Any, str]]:
-    """The images of one shard in their order: name, what reads it, and the word for its class.
-
-    Raises:
-        DataError: a damaged file, or an image without a class.
-    """
-    with explained(file), tarfile.open(file, "r:") as archive:
-        members = [member for member in archive.getmembers() if member.isreg()]
-        named = {member.name: member for member in members}
-        for member in members:
-            base, _, suffix = member.name.rpartition(".")
-            if f".{suffix.lower()}" in IMAGE_SUFFIXES:
-                name, beside = f"{file}: {member.name}", named.get(f"{base}.{LABEL}")
-                word = _word(None if beside is None else _content(archive, beside), name)
-                yield name, partial(_content, archive, member), word
-
-
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    return stream.read() if stream else b""
-
-
-def _word(content: bytes | None, name: str) -> str:
-    word = "" if content is None else content.decode(errors="replace").strip()
-    if not word:
-        raise DataError(
-            f"{name} must have a file of its name that ends in .{LABEL} with its class, got "
-            f"{shown(content)}; pack the shard again"
-        )
-    return word

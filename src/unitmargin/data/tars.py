@@ -83,7 +83,7 @@ def _entries(
         progress_bar(path.stat().st_size, progress, "B") as bar,
     ):
         stream = _decompressed(raw)
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_StrictHeader) as archive:
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=StrictHeader) as archive:
             for header in archive:
                 yield header, partial(_read_entry, path, archive, header)
                 bar.update(raw.tell() - bar.n)
@@ -109,11 +109,11 @@ def _read_entry(path: Path, archive: tarfile.TarFile, header: tarfile.TarInfo) -
         return content.read() if content else b""
 
 
-class _StrictHeader(tarfile.TarInfo):
+class StrictHeader(tarfile.TarInfo):
     """A tar header that must be whole; by default a damaged one ends the archive in silence."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_StrictHeader":
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "StrictHeader":
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as fault:

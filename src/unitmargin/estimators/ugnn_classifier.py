@@ -15,8 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from unitmargin.certificates.certify import Certificate, certify
+from unitmargin.estimators.given import (
+    plain,
+    refuse,
+    require_classes,
+    unchanged_by_failure,
+    widths,
+)
 from unitmargin.foundation.choice import choose
-from unitmargin.foundation.numbers import as_tensor, require_whole, shown
+from unitmargin.foundation.numbers import as_tensor
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import UPD_HEADS
 from unitmargin.layers.margin import margins
@@ -145,30 +152,32 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **refused: Any) -> "UGNNClassifier":
         """Train on X and y of any labels, and freeze.
 
+        Where anything is raised, the estimator stays as it was.
         ``refused`` takes nothing: sample weights, which no loss knows, are refused by name.
         Cost: seconds for a thousand samples of thirty features.
         """
-        _refuse(refused)
-        again = bool(self.warm_start) and hasattr(self, "model_")
-        X, y = validate_data(self, X, y, dtype=FLOATS, reset=not again)
-        check_classification_targets(y)
-        encoder = LabelEncoder()
-        labels = encoder.fit_transform(y).astype(np.int64)
-        classes = encoder.classes_
-        _require_classes(classes, self.classes_ if again else classes)
-        done = self.n_iter_ if again else 0
-        seed = int(check_random_state(self.random_state).randint(SEEDS, dtype=np.int64))
-        options = self._options((seed + done) % SEEDS)
-        dtype = choose("dtype", self.dtype, DTYPES)
-        model = self._build(X.shape[1], len(classes), seed)
-        if again:
-            _take_weights(model, self.model_)
-        samples = (X, labels)
-        history = train(model, samples, samples, options, quiet=not self.verbose).history
-        domain = _domain(X, self.frozen_.domain if again else None)
-        self.frozen_ = freeze(model, dtype, [str(name) for name in classes], domain)
-        self.model_, self.classes_ = model, classes
-        self.history_, self.n_iter_ = history, done + len(history)
+        refuse(refused)
+        with unchanged_by_failure(self):
+            again = bool(self.warm_start) and hasattr(self, "model_")
+            X, y = validate_data(self, X, y, dtype=FLOATS, reset=not again)
+            check_classification_targets(y)
+            encoder = LabelEncoder()
+            labels = encoder.fit_transform(y).astype(np.int64)
+            classes = encoder.classes_
+            require_classes(classes, self.classes_ if again else classes)
+            done = self.n_iter_ if again else 0
+            seed = int(check_random_state(self.random_state).randint(SEEDS, dtype=np.int64))
+            options = self._options((seed + done) % SEEDS)
+            dtype = choose("dtype", self.dtype, DTYPES)
+            model = self._build(X.shape[1], len(classes), seed)
+            if again:
+                _take_weights(model, self.model_)
+            samples = (X, labels)
+            history = train(model, samples, samples, options, quiet=not self.verbose).history
+            domain = _domain(X, self.frozen_.domain if again else None)
+            self.frozen_ = freeze(model, dtype, [str(name) for name in classes], domain)
+            self.model_, self.classes_ = model, classes
+            self.history_, self.n_iter_ = history, done + len(history)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -208,7 +217,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return certify(self.frozen_, inputs, domain=domain)
 
     def _options(self, seed: int) -> TrainingOptions:
-        values = {name: _plain(getattr(self, name)) for name in TRAINING}
+        values = {name: plain(getattr(self, name)) for name in TRAINING}
         options = TrainingOptions(**values, seed=seed)
         return options.changed(evaluate_every=options.epochs)
 
@@ -221,13 +230,13 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "feature(s); append columns of zeros, which change no distance"
             )
         width = min(features, max(classes, WIDEST))
-        hidden = [width] * DEPTH if self.hidden is None else _widths(self.hidden)
+        hidden = [width] * DEPTH if self.hidden is None else widths(self.hidden)
         with DRAWING, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return DenseUGNN((features,), classes, self.activation, self.linear, self.head, hidden)
 
     def _inputs(self, X: Any) -> Tensor:
-        check_is_fitted(self)
+        check_is_fitted(self, "frozen_")
         return as_tensor("X", validate_data(self, X, dtype=FLOATS, reset=False))
 
     def _logits(self, X: Any) -> Tensor:
@@ -253,29 +262,6 @@ def _domain(X: NDArray[Any], before: tuple[float, float] | None) -> tuple[float,
     return min(low - room, known[0]), max(high + room, known[1])
 
 
-def _refuse(parameters: dict[str, Any]) -> None:
-    if parameters:
-        raise TypeError(
-            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to "
-            "the estimator, and repeat samples to weigh them"
-        )
-
-
-def _require_classes(found: NDArray[Any], before: NDArray[Any]) -> None:
-    """Raise unless there are several classes, the same as in the fit before."""
-    if len(found) < 2:
-        raise ValueError(
-            f"y must hold at least 2 classes, got 1 class, {shown(found.tolist()[0])}; add samples "
-            "of another one: one class has no boundary"
-        )
-    if not np.array_equal(found, before):
-        raise ValueError(
-            "y must hold the classes of the fit before for a warm start, "
-            f"{shown(before.tolist())}, got {shown(found.tolist())}; pass samples of all of them, "
-            "or set warm_start=False"
-        )
-
-
 def _take_weights(model: DenseUGNN, trained: DenseUGNN) -> None:
     try:
         model.load_state_dict(trained.state_dict())
@@ -284,16 +270,3 @@ def _take_weights(model: DenseUGNN, trained: DenseUGNN) -> None:
             "hidden, linear and head must be those of the fit before for a warm start, got others; "
             "set warm_start=False, or clone the estimator"
         ) from None
-
-
-def _widths(hidden: Any) -> list[int]:
-    """Hidden widths as a list; raises unless they are whole numbers in a row."""
-    step = "pass widths, such as (16, 8), or None for the default"
-    if not isinstance(hidden, Sequence | np.ndarray) or isinstance(hidden, str | bytes):
-        raise TypeError(f"hidden must be a list of whole numbers, got {shown(hidden)}; {step}")
-    return [require_whole("hidden", width, 1, step) for width in hidden]
-
-
-def _plain(value: Any) -> Any:
-    """A scalar of NumPy, which grids of parameters are made of, as one of Python."""
-    return value.item() if isinstance(value, np.generic) else value

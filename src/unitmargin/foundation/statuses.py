@@ -1,5 +1,6 @@
 """Exit statuses: one place where a command ends, whatever happened in it."""
 
+import codecs
 import errno
 import io
 import os
@@ -28,6 +29,9 @@ UNREAD = 141
 """Nobody reads the output any more, as shells report a process ended by SIGPIPE."""
 
 OUTPUT = "standard output"
+
+ESCAPED = "unitmargin.escaped"
+"""How characters are written that the encoding of a stream does not have."""
 
 STOPPED = "unitmargin: interrupted; a training goes on after its last whole epoch if called again"
 
@@ -86,14 +90,23 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _open_streams() -> None:
-    """Raise unless results can be printed; no result is lost to a terminal's encoding."""
+    """Raise unless results can be printed; what an encoding lacks is written as TOML escapes it."""
     if sys.stderr is None:  # else print takes standard output in its place
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed", OUTPUT)
+    codecs.register_error(ESCAPED, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=ESCAPED)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Python's own ``backslashreplace`` would write \\xe9, which TOML does not read."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    codes = [ord(sign) for sign in error.object[error.start : error.end]]
+    return "".join(f"\\U{c:08x}" if c > 0xFFFF else f"\\u{c:04x}" for c in codes), error.end
 
 
 def _flush() -> None:

@@ -102,7 +102,7 @@ class DataOptions(ImageOptions, TableOptions):
         """State what follows from the path: the data set, and that rows are split."""
         if not isinstance(given, dict):
             return given
-        kind = NAMED_BY.get(Path(str(given.get("path"))).suffix)
+        kind = NAMED_BY.get(Path(str(given.get("path"))).suffix.lower())
         resolved: dict[str, Any] = {"name": kind} | given if kind else dict(given)
         splits = resolved.get("name") == TABLE and resolved.get("path") and not resolved.get("test")
         for key, value in zip(SplitOptions.model_fields, SplitOptions().choice(), strict=True):

@@ -78,7 +78,7 @@ def init_recipe(path: Path, label: str | None = None) -> str:
         >>> print(init_recipe(Path("wine.csv")))  # doctest: +SKIP
     """
     in_rows = bool(image_shards(path))
-    kind = IMAGES if in_rows else NAMED_BY.get(path.suffix, IMAGES)
+    kind = IMAGES if in_rows else NAMED_BY.get(path.suffix.lower(), IMAGES)
     if not path.exists():
         raise not_found(
             path, "a table (.csv, .parquet), arrays (.npz), a folder or archive of images"
@@ -127,9 +127,9 @@ def _load(
 def _table_options(path: Path, label: str | None) -> TableOptions:
     found, names = usable(path, TableOptions(label=label, scale="features"))
     numbering = [name for name in names if name.lower() in IDENTIFIERS]
-    if len(numbering) == len(names):
+    if len(numbering) in (0, len(names)):
         return found
-    return found.changed(ignore=[*found.ignore, *numbering])
+    return usable(path, found.changed(ignore=[*found.ignore, *numbering]))[0]
 
 
 def _about(path: Path, dataset: Dataset) -> list[str]:
