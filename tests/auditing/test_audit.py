@@ -196,3 +196,14 @@ def test_inputs_of_any_type_are_rounded_to_that_of_the_network(kind: Any) -> Non
 def test_inputs_that_would_measure_nothing_are_refused(x: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         audit(freeze(DenseUGNN((4,), 3)), x)
+
+
+def test_a_head_alone_is_audited() -> None:
+    frozen = FrozenNetwork([Dense(torch.tensor([[0.5], [-0.5]]), torch.zeros(2))], (1,))
+    assert "orthogonality error" in str(audit(frozen))
+
+
+def test_gradients_are_measured_under_any_default_device() -> None:
+    truth = unit_affine(torch.float64)
+    with torch.device("meta"):
+        assert unit_gradient_error(truth.network, truth.inputs[:2]) < EXACTNESS

@@ -371,3 +371,18 @@ def test_all_kinds_of_inputs_get_one_certificate() -> None:
         assert found.slack.shape == expected.slack.shape
     with pytest.raises(ValueError, match="x must yield a batch at least, got none; add inputs"):
         certify(truth.network, TensorDataset(x[:0]))
+
+
+def test_a_point_without_a_gradient_does_not_move() -> None:
+    head = Dense(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([5.0, 0.0]))
+    x = torch.tensor([[1.0, 2.0]])
+    found = closest_adversarial(FrozenNetwork([head], (2,)), x, domain="any")
+    assert torch.equal(found.point, x)
+    assert (found.flipped.tolist(), found.remaining.tolist()) == ([False], [5.0])
+
+
+def test_one_class_has_no_boundary() -> None:
+    frozen = FrozenNetwork([Dense(torch.eye(2)[:1], torch.zeros(1))], (2,))
+    for ask in (certify, closest_adversarial):
+        with pytest.raises(ValueError, match="at least 2 classes, got 1"):
+            ask(frozen, torch.rand(1, 2), domain="any")

@@ -8,7 +8,7 @@ import pandas
 import pytest
 import torch
 from jaxtyping import TypeCheckError
-from solvers.cases import affine, exact, labelled, piecewise_linear, trained_ugnn
+from solvers.cases import QUICK, affine, exact, labelled, piecewise_linear, trained_ugnn
 from torch import Tensor, nn
 
 import unitmargin as um
@@ -273,3 +273,62 @@ def test_a_model_that_cannot_be_copied_or_widened_is_refused() -> None:
     model.cached = model.weight * 2.0
     with pytest.raises(ValueError, match="model must be copyable"):
         minimal_perturbation(model, X, Y)
+
+
+class Scaled(nn.Module):
+    """Writes into its input, as a normalisation by ``div_`` does, or not."""
+
+    def __init__(self, in_place: bool) -> None:
+        super().__init__()
+        self.in_place = in_place
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.div_(255.0) if self.in_place else x / 255.0
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_model_that_works_in_place_is_searched_like_any_other(
+    solver: str, dtype: torch.dtype
+) -> None:
+    x = torch.tensor([[200.0, 0.0]], dtype=dtype)
+    options, label = QUICK.get(solver, {}), torch.tensor([0])
+    found, other = (
+        minimal_perturbation(Scaled(in_place), x, label, solver, **options)
+        for in_place in (True, False)
+    )
+    assert torch.equal(x, torch.tensor([[200.0, 0.0]], dtype=dtype))
+    assert torch.equal(found.distance, other.distance)
+    assert torch.equal(found.point.nan_to_num(), other.point.nan_to_num())
+    in_place = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 2)).to(dtype)
+    minimal_perturbation(in_place, x, in_place(x.clone()).argmax(1), solver)
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_what_the_models_precision_does_not_resolve_is_searched_in_float64(solver: str) -> None:
+    """A start that float32 puts on the other side, 7e-10 from the boundary."""
+    model = nn.Linear(2, 2, bias=False).requires_grad_(False)
+    model.weight.copy_(0.6 * torch.eye(2))
+    x = torch.tensor([[1.0 + 1e-9, 1.0]], dtype=torch.float64)
+    found = minimal_perturbation(model, x, torch.tensor([0]), solver)
+    assert found.status.tolist() == [Status.FOUND]
+    assert 7e-10 < float(found.distance) < 2e-9
+
+
+def test_a_network_of_inference_mode_is_searched() -> None:
+    frozen, x, labels = trained_ugnn()
+    with torch.inference_mode():
+        loaded = copy.deepcopy(frozen)
+        loaded.network.head.weight = loaded.network.head.weight * 1.0
+    assert loaded.network.head.weight.is_inference()
+    found = minimal_perturbation(loaded, x[:2], labels[:2])
+    assert torch.equal(found.distance, minimal_perturbation(frozen, x[:2], labels[:2]).distance)
+
+
+def test_a_model_without_gradients_is_refused() -> None:
+    class Constant(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.tensor([[3.0, 1.0]], dtype=x.dtype).expand(len(x), 2)
+
+    with pytest.raises(ValueError, match=r"model must be differentiable .* remove no_grad"):
+        minimal_perturbation(Constant(), X, torch.zeros_like(Y))

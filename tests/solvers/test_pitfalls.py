@@ -224,3 +224,11 @@ def test_the_model_never_meets_an_empty_batch(solver: str, name: str) -> None:
     model = NeverEmpty(truth.network)
     found = minimal_perturbation(model, x[:2], labels[:2], solver, **QUICK.get(solver, {}))
     assert bool((found.status == Status.FOUND).all())
+
+
+@pytest.mark.parametrize("box", [(0.0, torch.inf), (-torch.inf, 3.0)])
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_a_box_may_be_open_on_one_side(solver: str, box: tuple[float, float]) -> None:
+    x = torch.tensor([[2.0, 0.5]])
+    found = minimal_perturbation(nn.Identity(), x, torch.tensor([0]), solver, box)
+    assert float(found.distance) == pytest.approx(1.5 / 2**0.5, rel=1e-2)

@@ -70,6 +70,16 @@ def test_rows_that_fail_are_named(run: RunFolder) -> None:
     assert lines[-1].startswith("check: 2 certificates confirmed, 22 not, 0 claim nothing")
 
 
+def test_a_row_that_claims_nothing_and_fails_is_counted_once(run: RunFolder) -> None:
+    rows = read_rows(run.certificates_file)
+    for row in rows[:2]:
+        row["radius"] = "0.0"
+    rows[0]["margin"] = "nan"
+    write_rows(run.certificates_file, rows)
+    message, _ = check_files(run.path)
+    assert "check: 22 certificates confirmed, 1 not, 1 claim nothing" in message
+
+
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -83,4 +93,14 @@ def test_a_missing_file_names_the_command(run: RunFolder, name: str, command: st
     (run.path / name).unlink()
     message = f"{name} does not exist; run `unitmargin {command.format(run.path)}` first"
     with pytest.raises(FileNotFoundError, match=message):
+        check_files(run.path)
+
+
+def test_an_exported_file_in_a_run_makes_no_exported_folder(run: RunFolder) -> None:
+    (run.path / "inputs.safetensors").unlink()
+    (run.path / "model.onnx").touch()
+    with pytest.raises(FileNotFoundError, match="an exported folder holds no inputs"):
+        check_files(run.path)
+    (run.path / "recipe.toml").touch()
+    with pytest.raises(FileNotFoundError, match=f"certify {run.path} --inputs"):
         check_files(run.path)

@@ -159,3 +159,6 @@ def test_what_is_refused_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must have inputs of shape"):
         um.compare([one.path for one in folders], out)
     assert not out.exists()
+    (folders[0].path / "recipe.toml").touch()
+    with pytest.raises(ValueError, match="out must be no page of a run itself"):
+        um.compare([folders[0].path], folders[0].path / "report.html")

@@ -23,7 +23,7 @@ from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
-from unitmargin.steps.train import train_run
+from unitmargin.steps.train import _steps, train_run
 from unitmargin.training.evaluation import evaluate
 from unitmargin.training.logs import LOGS
 from unitmargin.training.losses import LOSSES
@@ -495,3 +495,15 @@ def test_a_run_interrupted_in_its_teacher_belongs_to_its_recipe(
     mine, other = load_file(broken.weights_file), load_file(whole.weights_file)
     assert all(torch.equal(mine[name], other[name]) for name in mine)
     assert not broken.teacher_file.exists()
+
+
+def test_minutes_are_timed_anew_where_nothing_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder with a recipe alone, as an interruption in the first epoch leaves it."""
+    folder = RunFolder(tmp_path)
+    folder.start(TINY)
+    monkeypatch.setattr("unitmargin.steps.train.steps_within", lambda *given: 7)
+    assert _steps(TINY, folder, "cpu", 0.1) == 7
+    folder.checkpoint_file.touch()
+    assert _steps(TINY, folder, "cpu", 0.1) == TINY.training.steps

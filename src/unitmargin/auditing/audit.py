@@ -131,7 +131,7 @@ class Audit:
         return self.head_error if self.head == UPD else float("nan")
 
     def __str__(self) -> str:
-        width = max(len(row.name) for row in self.layers)
+        width = max((len(row.name) for row in self.layers), default=len("layer"))
         lines = [f"{'layer':<{width}} {'kind':<22} {'smallest':>11} {'largest':>11} promise"]
         lines += [
             f"{row.name:<{width}} {row.kind:<22} {row.smallest:.9f} {row.largest:.9f} "

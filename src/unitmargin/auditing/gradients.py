@@ -62,7 +62,8 @@ def _pair_gradient_norms(network: Network, x: Tensor) -> Tensor:
     gram = centred @ centred.mT
     squares = gram.diagonal(dim1=1, dim2=2)
     squared = squares[:, :, None] + squares[:, None, :] - 2.0 * gram
-    first, second = torch.triu_indices(len(classes), len(classes), offset=1)
+    count = len(classes)
+    first, second = torch.triu_indices(count, count, offset=1, device=squared.device)
     return squared[:, first, second].clamp_min(0.0).sqrt()
 
 

@@ -21,7 +21,7 @@ Mask = Bool[Tensor, " batch"]
 """Which samples are meant."""
 
 TINY = torch.finfo(torch.float64).tiny
-"""In place of a squared gradient of zero: the move is then one of zero."""
+"""In place of a divisor of zero."""
 
 
 class Crossing(NamedTuple):
@@ -50,14 +50,25 @@ def move_to_boundary(
     with torch.inference_mode(False), torch.enable_grad():
         probe = x.detach().clone().requires_grad_(True)
         logits = network(probe)
+        require_several_classes(logits)
         order = ranked(logits.detach())
         label = order[:, 0] if label is None else label
         rival = order[:, 1] if rival is None else rival
         margin = pair_margins(logits, label).gather(1, rival[:, None]).squeeze(1)
         (gradient,) = torch.autograd.grad(margin.sum(), probe)
-    squared = gradient.flatten(1).square().sum(1).clamp_min(TINY)
-    step = spread_over(margin.detach() / squared, x)
+    squared = gradient.flatten(1).square().sum(1)
+    steps = torch.where(squared > 0, margin.detach() / squared.clamp_min(TINY), 0.0)
+    step = spread_over(steps, x)
     return Crossing(logits.detach(), label, -step * gradient)
+
+
+def require_several_classes(logits: Float[Tensor, "batch classes"]) -> None:
+    """Raise a ValueError for a network of one class."""
+    if logits.shape[1] < 2:
+        raise ValueError(
+            f"a network must have at least 2 classes, got {logits.shape[1]}: one class has no "
+            "boundary; train it on several"
+        )
 
 
 def spread_over(values: Shaped[Tensor, " batch"], inputs: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Labels, Values
+from unitmargin.certificates.boundary import Labels, Values, require_several_classes
 from unitmargin.certificates.inputs import Inputs, input_batches, require_inputs
 from unitmargin.certificates.rows import as_html, as_text, positions, table
 from unitmargin.frozen import FrozenNetwork, require_frozen
@@ -165,11 +165,7 @@ def _certificate(
     Every matrix has one entry a pair of classes.
     """
     wide = logits.double()
-    if wide.shape[1] < 2:
-        raise ValueError(
-            f"a network must have at least 2 classes, got {wide.shape[1]}: one class has no "
-            "boundary; train it on several"
-        )
+    require_several_classes(wide)
     finite = torch.isfinite(wide).all(1)
     label, runner_up = ranked(wide)[:, :2].unbind(1)
     differences = pair_margins(wide, label)

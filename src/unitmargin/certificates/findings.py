@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from unitmargin.auditing.finding import Finding, at_most, not_run
-from unitmargin.certificates.boundary import Inputs, Labels, Mask, Values
+from unitmargin.certificates.boundary import TINY, Inputs, Labels, Mask, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
@@ -19,7 +19,8 @@ SOLVERS = "solvers_outside_radius"
 
 RADIUS_AGREEMENT = 1e-10
 """Radii written earlier may have been computed with another batch size or thread count, which
-moves float64 logits by a few ulp; a larger difference means another model or other data."""
+moves float64 logits by a few ulp; a larger difference means another model or other data. Where
+inputs are in large units the bound of that rounding is larger, and takes its place."""
 
 NEAR = (1e-2, 1e-4)
 """Distances from the boundary of the points that the rounding attack adds. The first is above the
@@ -57,10 +58,16 @@ def _smallest_ratio(found: Mask, distance: Values, radius: Values) -> tuple[int,
 def stored_finding(
     frozen: FrozenNetwork, inputs: Inputs, predicted: Labels, radius: Values
 ) -> Finding:
-    """Certificates derived again agree with stored ones: same labels, radii within a few ulp."""
+    """Certificates derived again agree with stored ones: same labels, radii within a few ulp.
+
+    The value is the largest difference, in units of ``RADIUS_AGREEMENT`` where rounding may be
+    larger.
+    """
     certificate = certify(frozen, inputs, domain="any")
-    gap = (radius - certificate.radius).abs()
-    relabelled = (predicted != certificate.label) & (certificate.radius > RADIUS_AGREEMENT)
+    slope = certificate.radius / (certificate.margin - certificate.slack).clamp_min(TINY)
+    rounding = (certificate.slack * slope).clamp_min(RADIUS_AGREEMENT)
+    gap = (radius - certificate.radius).abs() * (RADIUS_AGREEMENT / rounding)
+    relabelled = (predicted != certificate.label) & (certificate.radius > rounding)
     gap = torch.where(relabelled, torch.inf, gap)
     worst, value = int(gap.argmax()), float(gap.max())
     found = at_most("stored_certificates", value, RADIUS_AGREEMENT)

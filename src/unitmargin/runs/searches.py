@@ -17,6 +17,10 @@ from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.runs.certificates import Certificates, Length
 from unitmargin.solvers import Status
 
+ROUNDING = 1e-12
+"""Share of the largest radius that rounding may move another one by, where inputs are in large
+units."""
+
 STATUSES = {status.name.lower(): status for status in Status}
 
 
@@ -114,4 +118,4 @@ def _same_radii(search: Search, radius: Values) -> bool:
     total = float(radius.sum())
     factor = float(search.radius.sum()) / total if search.space != INPUT and total else 1.0
     gap = float((search.radius - factor * radius).abs().max())
-    return gap <= RADIUS_AGREEMENT * max(1.0, factor)
+    return gap <= max(RADIUS_AGREEMENT * max(1.0, factor), ROUNDING * float(search.radius.max()))

@@ -84,10 +84,12 @@ def _descend(problem: Problem, weight: Values, steps: int, rate: float) -> Mask:
 
 
 def _to_free(points: Vectors, box: Box | None) -> Vectors:
+    """Variables without bounds; entries with one bound alone are taken as they are."""
     if box is None:
         return points.clone()
     middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
-    return torch.atanh(INSIDE * (points - middle) / half)
+    free = torch.atanh(INSIDE * (points - middle) / half)
+    return torch.where(torch.isfinite(half), free, points)
 
 
 def _from_free(free: Vectors, box: Box | None) -> tuple[Vectors, Vectors]:
@@ -95,5 +97,6 @@ def _from_free(free: Vectors, box: Box | None) -> tuple[Vectors, Vectors]:
     if box is None:
         return free, torch.ones_like(free)
     middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
-    bent = torch.tanh(free)
-    return middle + half * bent, half * (1.0 - bent.square())
+    bent, within = torch.tanh(free), torch.isfinite(half)
+    points = torch.where(within, middle + half * bent, free.clamp(*box))
+    return points, torch.where(within, half * (1.0 - bent.square()), 1.0)

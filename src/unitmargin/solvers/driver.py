@@ -31,6 +31,9 @@ from unitmargin.solvers.result import MapResult, Status
 Solver = Callable[..., None]
 """``solver(problem, **options)``: evaluates points of the problem until its budget is spent."""
 
+RESOLUTION = 100.0
+"""Rounding of the logits of a deep network, in units in the last place of the largest of them."""
+
 GivenBox = tuple[float, float] | tuple[Numbers, Numbers]
 """Lowest and highest value: for all entries of a point, or for each."""
 
@@ -84,10 +87,16 @@ def _solve(
     margin, finite = margins(logits, labels), torch.isfinite(logits).all(1)
     already = finite & (margin <= 0.0)
     searched = (finite & (margin > 0.0)).nonzero().squeeze(1)
-    problem = Problem(evaluator, start[searched], labels[searched], logits[searched], box, tick)
-    if len(problem):
-        solver(problem)
-        land(problem, refinements)
+
+    def problem_of(rows: Rows, evaluator: Evaluator) -> Problem:
+        return Problem(evaluator, start[rows], labels[rows], logits[rows], box, tick)
+
+    problem = problem_of(searched, evaluator)
+    lost = _run(solver, problem, refinements)
+    if len(lost) and evaluator.native is not evaluator.wide:
+        wide = problem_of(searched[lost], evaluator.in_float64())
+        _run(solver, wide, refinements)
+        problem.take(lost, wide)
     point = torch.where(column(already), start, torch.nan)
     distance = torch.where(already, 0.0, torch.full_like(margin, torch.inf))
     status = torch.where(already, int(Status.ALREADY_MISCLASSIFIED), int(Status.FAILED))
@@ -99,6 +108,19 @@ def _solve(
     n_forward[searched] += problem.n_forward
     n_backward[searched] += problem.n_backward
     return MapResult(point, distance, status, n_forward, n_backward)
+
+
+def _run(solver: Solver, problem: Problem, refinements: int) -> Rows:
+    """Search and confirm; the samples without a confirmed point that the native precision lost:
+    it crossed somewhere else than float64 does, or does not resolve the margin at the start."""
+    if not len(problem):
+        return problem.all_rows()
+    solver(problem)
+    crossed = torch.isfinite(problem.best_distance)
+    land(problem, refinements)
+    resolved = RESOLUTION * torch.finfo(problem.evaluator.dtype).eps * problem.scale
+    unsure = crossed | (problem.margins.min(1).values <= resolved)
+    return (unsure & torch.isinf(problem.best_distance)).nonzero().squeeze(1)
 
 
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The classifier that is searched: in its own precision, and in float64 for the last word."""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float64
@@ -36,18 +36,23 @@ class Evaluator:
     constants: Float64[Tensor, "classes classes"] | None
     in_shape: tuple[int, ...]
 
+    def in_float64(self) -> "Evaluator":
+        """The same model, searched where the last word is spoken."""
+        return replace(self, native=self.wide, dtype=torch.float64)
+
     def logits(self, points: Vectors, wide: bool = False) -> Tensor:
         """Logits ``(rows, classes)`` in the model's precision, returned as float64; ``wide``: of
         the float64 copy, as it returns them. Differentiable."""
         model, dtype = (self.wide, torch.float64) if wide else (self.native, self.dtype)
-        output: Tensor = model(points.to(dtype).reshape(-1, *self.in_shape))
+        # A copy: models that work in place write into what they are given.
+        output: Tensor = model(points.to(dtype, copy=True).reshape(-1, *self.in_shape))
         return output if wide else output.double()
 
 
 def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     """Copies of the model in evaluation mode with parameters that need no gradient.
 
-    A :class:`FrozenNetwork`, which has neither modes nor parameters, is taken as it is.
+    A :class:`FrozenNetwork` has neither modes nor parameters, and is copied alone.
 
     Raises:
         ValueError: the model cannot be copied.
@@ -55,7 +60,9 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
     in_shape = tuple(x.shape[1:])
     if isinstance(model, FrozenNetwork):
         constants = model.pair_constants().to(x.device, torch.float64)
-        return Evaluator(model.network, model.in_float64(), model.dtype, constants, in_shape)
+        # A copy: of a network of inference mode no gradient could be asked.
+        network = copy.deepcopy(model.network)
+        return Evaluator(network, model.in_float64(), model.dtype, constants, in_shape)
     try:
         native = copy.deepcopy(model).eval().requires_grad_(False)
         numbers = (*native.parameters(), *native.buffers())

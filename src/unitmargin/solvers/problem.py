@@ -28,7 +28,8 @@ class Problem:
         box: bounds of every entry, or None.
         margins: margin of the label against every class at the start; infinite for the label.
         lower_bounds: certified distance to every class, 0 where no constants are known.
-        tolerance: the tau of :class:`MapResult`.
+        scale: the largest logit at the start, 1 at least.
+        tolerance: the tau of :class:`MapResult`, in proportion to it.
         best_point, best_distance, best_margin: best so far; infinite distance where nothing was
             found.
         n_forward, n_backward: evaluations so far.
@@ -46,7 +47,8 @@ class Problem:
         self.evaluator, self.box, self.tick = evaluator, box, tick
         self.start, self.labels = start, labels
         self.margins = pair_margins(logits, labels)
-        self.tolerance = MARGIN_TOLERANCE * logits.abs().max(1).values.clamp_min(1.0)
+        self.scale = logits.abs().max(1).values.clamp_min(1.0)
+        self.tolerance = MARGIN_TOLERANCE * self.scale
         constants = evaluator.constants
         bounds = torch.zeros_like(logits) if constants is None else self.margins / constants[labels]
         self.lower_bounds = bounds.scatter(1, column(labels), torch.inf)
@@ -112,6 +114,11 @@ class Problem:
         probe = points.detach().clone().requires_grad_(True)
         with torch.enable_grad():
             logits = self.evaluator.logits(probe, wide)
+            if not logits.requires_grad:
+                raise ValueError(
+                    "model must be differentiable by its input, got logits that do not depend on "
+                    "it; remove no_grad and detach from its forward"
+                )
             margins = pair_margins(logits, self.labels[rows])
             sums = objective(logits, margins).sum(0)
             gradients = [
@@ -120,6 +127,13 @@ class Problem:
             ]
         self._record(points, rows, margins.detach(), len(gradients))
         return margins.detach(), torch.stack(gradients, dim=1).nan_to_num(0.0, 0.0, 0.0)
+
+    def take(self, rows: Rows, other: "Problem") -> None:
+        """The results of a problem of these rows in the place of their own; calls are added."""
+        self.best_point[rows], self.best_distance[rows] = other.best_point, other.best_distance
+        self.best_margin[rows] = other.best_margin
+        self.n_forward[rows] += other.n_forward
+        self.n_backward[rows] += other.n_backward
 
     def _record(self, points: Vectors, rows: Rows, margins: Table, n_backward: int = 0) -> None:
         """Count the calls of each row; a closer point that crossed replaces its best one."""

@@ -7,6 +7,9 @@ from unitmargin.checker import check, write
 EXPORTED = "model.onnx"
 """A folder with it was made by `unitmargin export`."""
 
+RUN = "recipe.toml"
+"""A folder with it is a run, which may hold an exported file besides."""
+
 SHOWN = 10
 """Rows that are named; checked.csv has all of them."""
 
@@ -25,7 +28,7 @@ def check_files(
     new = "MODEL --data DATA --out "
     certify = f"certify {'' if _is_run(folder) else new}{folder}"
     kept = f"run `unitmargin {certify} --inputs` first"
-    if (folder / EXPORTED).is_file():
+    if (folder / EXPORTED).is_file() and not (folder / RUN).is_file():
         kept = "an exported folder holds no inputs: pass --inputs with those of the run"
     files = (
         (table, f"run `unitmargin {certify}` first"),
@@ -42,7 +45,7 @@ def check_files(
     written = folder / "checked.csv"
     write(verdicts, written)
     failed = [verdict for verdict in verdicts if verdict.reason]
-    silent = sum(verdict.certificate.radius == 0.0 for verdict in verdicts)
+    silent = sum(verdict.certificate.radius == 0.0 and not verdict.reason for verdict in verdicts)
     lines = [
         f"check: NOT CONFIRMED row {verdict.certificate.row}: {verdict.reason}"
         for verdict in failed[:SHOWN]

@@ -32,6 +32,9 @@ def compare_runs(folders: Sequence[RunFolder], out: Path = PAGE) -> str:
     require_path("out", out)
     if out.suffix.lower() not in PAGES:
         raise ValueError(f"out must end in .html, got {out}; name a page")
+    beside = RunFolder(out.parent)
+    if beside.recipe_file.is_file() and out in (beside.report_html, beside.explore_html):
+        raise ValueError(f"out must be no page of a run itself, got {out}; name another page")
     runs = comparison.read_compared(folders)
     epsilons = comparison.common_epsilons(runs)
     write_text(out, render("compare.html.jinja", _content(runs, epsilons)))

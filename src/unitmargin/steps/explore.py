@@ -24,6 +24,7 @@ def explore_run(folder: RunFolder, samples: int = SAMPLES, data: Path | None = N
     """
     require_whole("samples", samples, 1, "leave it out")
     frozen = folder.frozen()
+    folder.require_free()
     tests = folder.test_samples(frozen, data)
     name, sha256 = folder.recipe().name, file_sha256(folder.model_file)
     page = explore_page(frozen, tests, name, sha256, samples)

@@ -118,8 +118,7 @@ def _steps(recipe: Recipe, folder: RunFolder, device: str, minutes: float) -> in
     if not 0 < minutes < math.inf:
         rule = "minutes must be positive and finite"
         raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
-    begun = folder.recipe_file.is_file()
-    return folder.recipe().training.steps if begun else steps_within(recipe, minutes, device)
+    return folder.recipe().training.steps if folder.begun else steps_within(recipe, minutes, device)
 
 
 def _is_trained(folder: RunFolder, recipe: Recipe) -> bool:
