@@ -16,12 +16,13 @@ def write_of_model(
     model: Path,
     inputs: Path,
     certified: Tensor | None = None,
+    units: str | None = None,
 ) -> None:
     """With the class names and the hash of the model file."""
     stated = class_names(model), file_sha256(model)
     if certified is None:
-        write_certificates(table, certificates, *stated, inputs)
+        write_certificates(table, certificates, *stated, inputs, units=units)
         return
     with spool_rows(inputs.parent) as rows:
         rows.add(certified.numpy())
-        write_certificates(table, certificates, *stated, inputs, rows)
+        write_certificates(table, certificates, *stated, inputs, rows, units)

@@ -11,6 +11,7 @@ from searches import made_search
 
 from unitmargin.foundation.files import write_text
 from unitmargin.frozen import Dense, FrozenNetwork, save
+from unitmargin.runs.certifier import table_units
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.recipe import parse_recipe, write_recipe
@@ -36,9 +37,11 @@ def made_run(
     given = {"data": {"name": "moons"}, "model": {"name": "dense_ugnn"}} | recipe
     write_text(folder.recipe_file, write_recipe(parse_recipe({"name": name, **given})))
     head = Dense(torch.ones(len(classes), width), torch.zeros(len(classes)))
-    save(FrozenNetwork([head], (width,), classes, facts), folder.model_file)
+    frozen = FrozenNetwork([head], (width,), classes, facts)
+    save(frozen, folder.model_file)
     certificates = replace(made_certificates([0] * len(radii), radii), numbers_sha256=numbers)
-    write_of_model(folder.certificates_file, certificates, folder.model_file, folder.inputs_file)
+    files = folder.certificates_file, certificates, folder.model_file, folder.inputs_file
+    write_of_model(*files, units=table_units(frozen))
     if epochs:
         shares = [0.5 + 0.1 * epoch for epoch in range(epochs)]
         records = [

@@ -1,4 +1,4 @@
-"""The worker's script, run by node as a browser runs it."""
+"""The scripts of the page, run by node: the worker as a browser runs it, and parts alone."""
 
 import base64
 import json
@@ -42,6 +42,17 @@ def ask(cases: Sequence[tuple[FrozenNetwork, Sequence[Question]]], folder: Path)
     for answer in (answer for case in answers for answer in case):
         assert answer["kind"] != "failed", answer["value"]
     return [[answer["value"] for answer in case] for case in answers]
+
+
+def evaluate(module: str, expression: str) -> Any:
+    """What an expression gives that may use the exports of a module by their names."""
+    names = f"Object.assign(globalThis, modules[{module!r}]);"
+    script = f"{bundle(module)}{names}console.log(JSON.stringify({expression}));"
+    found = subprocess.run(
+        [str(find_node()), "-"], input=script, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
 
 
 def question(kind: str, x: Tensor, **others: Any) -> Question:

@@ -50,6 +50,20 @@ def test_the_hash_is_that_of_the_library(path: Path) -> None:
     assert file_sha256(path) == other_sha256(path) == read_model(path).sha256
 
 
+def test_the_hash_of_a_model_is_that_of_what_was_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, read = other_sha256(path), Path.read_bytes
+
+    def replaced(file: Path) -> bytes:
+        content = read(file)
+        file.write_bytes(b"another one")
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", replaced)
+    assert read_model(path).sha256 == before
+
+
 @pytest.mark.parametrize("dtype", files.DTYPES)
 def test_numbers_of_all_types_are_exact(tmp_path: Path, dtype: torch.dtype) -> None:
     tensor = torch.tensor([[0.1, -3e-5], [6e4, 5e-8], [-0.0, 1.0]], dtype=torch.float64).to(dtype)

@@ -121,6 +121,41 @@ def test_a_name_that_is_not_the_model_s_is_named(run: RunFolder, column: str) ->
     assert failed[0].reason.startswith(f"name 'another' of {column.replace('_', '-')} ")
 
 
+@pytest.mark.parametrize("number", ["5", "99", "-2"])
+@pytest.mark.parametrize("column", ["label", "predicted", "runner_up"])
+def test_a_class_that_is_none_is_named_also_beside_a_radius_of_zero(
+    run: RunFolder, column: str, number: str
+) -> None:
+    change = {"radius": "0.0", column: number, f"{column}_name": ""}
+    edit(run, lambda rows: rows[2].update(change))
+    if (column, number) == ("label", "-2"):
+        with pytest.raises(CheckError, match="holds the label -2; an unknown one is empty"):
+            verdicts(run)
+        return
+    (failed,) = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert failed.reason == f"{column.replace('_', '-')} {number} is no class"
+
+
+@pytest.mark.parametrize("margin", ["nan", "inf", "-0.1"])
+def test_a_margin_that_is_none_is_named_also_beside_a_radius_of_zero(
+    run: RunFolder, margin: str
+) -> None:
+    edit(run, lambda rows: rows[2].update(radius="0.0", margin=margin))
+    (failed,) = [verdict for verdict in verdicts(run) if verdict.reason]
+    assert failed.reason == f"margin {margin} is no distance"
+
+
+@pytest.mark.parametrize("units", ["l2 distance in light years", "", 7, None])
+def test_other_units_than_the_model_s_are_refused(run: RunFolder, units: object) -> None:
+    facts = json.loads(run.certificate_facts_file.read_text())
+    run.certificate_facts_file.write_text(json.dumps(facts | {"units": units}))
+    with pytest.raises(CheckError, match="says other units of radii than .*; certify again"):
+        verdicts(run)
+    del facts["units"]
+    run.certificate_facts_file.write_text(json.dumps(facts))
+    assert not any(verdict.reason for verdict in verdicts(run))
+
+
 def test_names_with_commas_quotes_and_line_ends_are_checked(tmp_path: Path) -> None:
     example = EXAMPLES["pooled"]()
     example.network.classes = ("a, b", 'c "d"', "e\nf", "g\rh", "ü ✓")

@@ -1,5 +1,6 @@
 """Exported networks: ONNX Runtime's labels and radii are those of ``certify``."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,14 @@ import onnx
 import pytest
 import torch
 from peers import peer
+from safetensors.torch import save_file
 
 import unitmargin as um
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
+from unitmargin.deployment import network
 from unitmargin.deployment.network import onnx_model
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
 from unitmargin.guard import OnnxModel
 from unitmargin.guard.onnx_model import LEVELS
@@ -186,6 +190,57 @@ def test_the_file_states_what_it_is_of(tmp_path: Path) -> None:
     assert stated.dtype == np.float32
     assert stated.profile == "float64"
     assert stated.model_sha256 == file_sha256(tmp_path / "model.safetensors")
+
+
+def test_a_model_file_is_stated_if_it_holds_the_network(tmp_path: Path) -> None:
+    file, graph = tmp_path / "model.safetensors", tmp_path / "model.onnx"
+    frozen = convolution((3, 4))
+    um.save(frozen, file)
+    tensors, header = read_tensors(file)
+    save_file(tensors, file, metadata=dict(reversed(header.items())))
+    um.export_onnx(frozen, graph, model_file=file)
+    assert OnnxModel(graph).model_sha256 == file_sha256(file)
+    graph.unlink()
+    changed = um.load(file)
+    with torch.no_grad():
+        changed.head.bias[0] += 1.0
+    other_names = FrozenNetwork(list(frozen.layers), (2, 3, 4), ("a", "b", "c"), frozen.facts)
+    for other in (changed, other_names):
+        with pytest.raises(ValueError, match="model_file must hold the network .*; load"):
+            um.export_onnx(other, graph, model_file=file)
+    assert not graph.exists()
+
+
+def test_the_size_of_a_file_is_that_of_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights of float32 take four bytes a number."""
+    torch.manual_seed(6)
+    frozen = um.freeze(um.DenseUGNN((64,), 4, hidden=[64]), dtype=torch.float32)
+    written = exported(frozen, tmp_path)
+    size = (tmp_path / "model.onnx").stat().st_size
+    weights = sum(buffer.numel() for buffer in frozen.network.buffers())
+    assert written.dtype == np.float32
+    assert size < 8 * weights
+    monkeypatch.setattr(network, "LARGEST_FILE", size)
+    exported(frozen, tmp_path)
+    monkeypatch.setattr(network, "LARGEST_FILE", 4 * weights)
+    with pytest.raises(ValueError, match=f"at most {4 * weights} bytes, .*, got") as error:
+        exported(frozen, tmp_path)
+    assert 4 * weights < int(re.findall(r"got (\d+)", str(error.value))[0]) < size
+
+
+@pytest.mark.parametrize("domain", [(-1e308, 1e308), (-3.5e38, 3.5e38), (1e300, 1e301)])
+def test_a_domain_beyond_float32_is_exported(domain: tuple[float, float], tmp_path: Path) -> None:
+    layers = um.freeze(um.DenseUGNN(in_shape=(2,), n_classes=2)).layers
+    assert exported(FrozenNetwork(list(layers), (2,), domain=domain), tmp_path).domain == domain
+
+
+def test_a_file_states_how_inputs_are_made_of_images(tmp_path: Path) -> None:
+    frozen = convolution((3, 4))
+    assert exported(frozen, tmp_path).images is None
+    frozen.facts["images"] = {"resize": 4, "channels": 1}
+    assert exported(frozen, tmp_path).images == {"resize": 4, "channels": 1}
 
 
 def test_the_graph_has_standard_operators_of_real_numbers_alone() -> None:

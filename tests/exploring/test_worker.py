@@ -12,7 +12,7 @@ from torch import Tensor
 
 import unitmargin as um
 from unitmargin.certificates.certify import Certificate
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.contract import FixedLayer
@@ -192,3 +192,17 @@ def test_the_map_has_labels_and_margins_of_the_plane(tmp_path: Path) -> None:
     best = logits.topk(2).values
     assert torch.equal(vector(found["labels"]).long(), logits.argmax(1))
     assert torch.allclose(vector(found["margins"]), best[:, 0] - best[:, 1], atol=1e-6)
+
+
+def test_the_map_tells_hundreds_of_classes_apart(tmp_path: Path) -> None:
+    angles = 0.003 + torch.arange(300) * (2.0 * torch.pi / 300)
+    rows = torch.stack((angles.cos(), angles.sin()), dim=1)
+    head = Dense(rows, torch.zeros(300))
+    frozen = FrozenNetwork([head], (2,), facts={"head": "unit_rows"})
+    asked = {"kind": "field", "turn": 1, "area": [-1.0, 1.0, -1.0, 1.0], "side": 8}
+    (((found,)),) = ask([(frozen, [asked])], tmp_path)
+    across, down = torch.linspace(-1.0, 1.0, 8), torch.linspace(1.0, -1.0, 8)
+    points = torch.stack((across.repeat(8), down.repeat_interleave(8)), dim=1)
+    labels = frozen.in_float64()(points.double()).argmax(1)
+    assert int(labels.max()) > 255
+    assert torch.equal(vector(found["labels"]).long(), labels)

@@ -42,6 +42,14 @@ def test_numbers_are_scaled_in_float64_and_rounded_once() -> None:
     assert found.tolist() == [1000.0, 2000.0, math.inf]
 
 
+def test_numbers_of_any_size_are_scaled_whatever_numpy_is_told() -> None:
+    given = np.array([1e300, 1e-300, 0.0])
+    with np.errstate(all="raise"):
+        assert scaled_to_unit(given, 0.0, 1e-3).tolist() == [math.inf, 0.0, 0.0]
+        assert category_entry(1e-45) == math.inf
+        assert category_entry(1e300) == 0.0
+
+
 def test_a_change_of_category_is_no_longer_than_its_length() -> None:
     for unit in (1.0, 0.1, 3.0, 1e-3):
         entry = float(category_entry(unit))

@@ -16,6 +16,7 @@ import pytest
 from unitmargin.foundation.files import (
     ABANDONED,
     file_sha256,
+    read_hashed,
     read_json,
     write_aside,
     write_folder_aside,
@@ -335,3 +336,13 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
         (aside / "new").write_text("new")
     assert (tmp_path / "up").is_symlink()
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["new"]
+
+
+def test_the_hash_of_a_file_is_that_of_what_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(b"one")
+    assert read_hashed(file, Path.read_bytes) == (b"one", hashlib.sha256(b"one").hexdigest())
+    with pytest.raises(ValueError, match="x must stay as it is while it is read, got another"):
+        read_hashed(file, lambda path: path.write_bytes(b"two"))
+    with pytest.raises(FileNotFoundError, match="none"):
+        read_hashed(tmp_path / "none", Path.read_bytes)

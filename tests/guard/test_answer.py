@@ -32,12 +32,14 @@ def test_the_sentence_of_a_small_radius_tells_it_from_the_threshold(a: float, b:
     assert sign == ("=" if a == b else "<")
     assert (first == second) == (a == b)
     assert (float(first) < float(second)) == (a != b)
+    assert float(first) <= radius
 
 
 @pytest.mark.parametrize(
     ("radius", "sentence"),
     [
         (0.05, "radius 0.05 < 0.14"),
+        (0.0496, "radius 0.049 < 0.14"),
         (math.nextafter(36 / 255, 0), "radius 0.14117647058823526 < 0.14117647058823529"),
         (36 / 255, "radius 0.1411764705882353 = 0.1411764705882353"),
     ],

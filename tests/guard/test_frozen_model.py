@@ -8,8 +8,9 @@ import torch
 
 import unitmargin as um
 from unitmargin.foundation.files import file_sha256
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import ProfileError
-from unitmargin.guard import Guard
+from unitmargin.guard import Guard, frozen_model
 from unitmargin.layers.normalize import Normalize
 
 X = np.random.default_rng(0).random((12, 4), np.float32)
@@ -109,3 +110,25 @@ def test_threads_of_torch_are_those_of_the_process(path: Path) -> None:
 def test_an_unknown_profile_is_refused(path: Path) -> None:
     with pytest.raises(ValueError, match="profile must be one of float64, float32, got 'float16'"):
         Guard(path, profile="float16")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int16"])
+def test_bytes_are_no_inputs(path: Path, dtype: str) -> None:
+    with pytest.raises(ValueError, match=f"x must hold floating point numbers, got {dtype}; scale"):
+        Guard(path).model.certify(np.ones((1, 4), dtype))
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_is_refused(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(path.read_bytes())
+
+    def replaced(given: Path) -> FrozenNetwork:
+        frozen = um.load(given)
+        um.save(um.freeze(um.DenseUGNN((4,), 3)), given)
+        return frozen
+
+    monkeypatch.setattr(frozen_model, "load", replaced)
+    with pytest.raises(ValueError, match="must stay as it is while it is read, got another"):
+        Guard(file)

@@ -84,7 +84,7 @@ def test_every_outcome_has_its_reason_and_its_counter(half_planes: Path) -> None
             None, None, 0,
         ),
         ("no_claim", "no claim", None, None, 0),
-        ("below_threshold", "radius 0.071 < 0.14", None, None, 1),
+        ("below_threshold", "radius 0.07 < 0.14", None, None, 1),
     ]  # fmt: skip
     of_arrays = [outcome for outcome in OUTCOMES if outcome != "not_encoded"]
     assert [answer.outcome for answer in answers] == of_arrays

@@ -1,12 +1,14 @@
 """Files that a guard opens, and options that they do not have."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx_files import write_half_planes
 
-from unitmargin.guard import Guard
+from unitmargin.guard import Guard, OnnxModel
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,18 @@ def test_metadata_that_are_missing_are_named(tmp_path: Path, path: Path, entry: 
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(ValueError, match=f"got KeyError: '{entry}'; write it"):
         Guard(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int16"])
+def test_bytes_are_no_inputs(path: Path, dtype: str) -> None:
+    with pytest.raises(ValueError, match=f"x must hold floating point numbers, got {dtype}; scale"):
+        OnnxModel(path).certify(np.ones((1, 2), dtype))
+
+
+def test_a_file_states_how_inputs_are_made_of_images(tmp_path: Path, path: Path) -> None:
+    stated = {"images": json.dumps({"resize": 8})}
+    assert OnnxModel(write_half_planes(tmp_path / "a.onnx", stated=stated)).images == {"resize": 8}
+    assert OnnxModel(path).images is None
 
 
 def test_a_graph_without_its_outputs_is_refused(tmp_path: Path, path: Path) -> None:

@@ -69,3 +69,14 @@ def test_a_class_that_is_never_predicted_has_no_region() -> None:
     )
     plane = sample_plane(network, Samples(POINTS, LABELS), [])
     assert ElementTree.fromstring(decision_regions(plane, network.classes, [])).tag == "svg"
+
+
+def test_a_key_says_that_colours_come_again() -> None:
+    classes = tuple(f"class {number}" for number in range(13))
+    angles = torch.arange(13) * (2.0 * torch.pi / 13)
+    head = Dense(torch.stack((angles.cos(), angles.sin()), dim=1), torch.zeros(13))
+    plane = sample_plane(FrozenNetwork([head], (2,), classes), Samples(POINTS, LABELS), [])
+    figure = decision_regions(plane, classes, [])
+    assert "class 9" in figure
+    assert "class 10" not in figure
+    assert "3 more: colours repeat" in figure

@@ -28,6 +28,22 @@ def test_scientific(value: float | None, text: str) -> None:
     assert wording.scientific(value) == text
 
 
+@pytest.mark.parametrize("value", [1.08262, 0.0016, 0.9999, 12.3456, 0.57])
+def test_a_radius_is_rounded_down(value: float) -> None:
+    text = wording.radius(value)
+    assert value - 0.001 < float(text) <= value
+    assert len(text.partition(".")[2]) == 3
+    assert float(wording.radius(1e300)) == 1e300
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.00099999, "9.9 × 10⁻⁴"), (1.99e-310, "1.9 × 10⁻³¹⁰"), (5e-8, "5.0 × 10⁻⁸")],
+)
+def test_a_small_radius_is_rounded_down(value: float, text: str) -> None:
+    assert wording.radius(value) == text
+
+
 def test_an_unknown_check_keeps_its_name() -> None:
     check = at_most("new_promise", 0.5, 1.0).model_dump()
     (row,) = wording.check_rows({"checks": [check]})

@@ -143,6 +143,7 @@ def drop_column(folder: RunFolder) -> None:
         (fact("format", "mine"), "format must be 'unitmargin-certificates-2', got 'mine'"),
         (fact("profile", "float8"), "profile must be one of float64, .* got 'float8'"),
         (fact("colour", 1), "colour is no option"),
+        (fact("units", "l2 distance in miles"), "units must be 'l2 distance in the units of the"),
         (fact("classes", NAMES[::-1]), "classes must be .*, those of the model, got"),
         (fact("classes", "abc"), "classes must be a valid list, got 'abc'"),
         (cell(1, "label_name", "7"), "label_name in line 3 must be 'c .*', got '7'"),

@@ -12,8 +12,9 @@ from unitmargin.certificates.certify import certify
 from unitmargin.data import InputBatch
 from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
-from unitmargin.frozen import FrozenNetwork, save
+from unitmargin.frozen import FrozenNetwork, load, save
 from unitmargin.guard import Claims, Model
+from unitmargin.runs import certifier as room
 from unitmargin.runs.certifier import (
     FrozenCertifier,
     certify_files,
@@ -61,7 +62,7 @@ def test_an_exported_file_states_the_model_file(
     export_onnx(frozen, file)
     exported, stored = open_certifier(file), open_certifier(model)
     assert isinstance(exported, Model)
-    for name in ("classes", "in_shape", "domain", "profile", "model_sha256"):
+    for name in ("classes", "in_shape", "domain", "profile", "model_sha256", "images"):
         assert getattr(exported, name) == getattr(stored, name)
     x = torch.rand(6, *frozen.in_shape).numpy()
     mine, other = exported.certify(x), stored.certify(x)
@@ -75,6 +76,19 @@ def test_an_exported_file_states_the_model_file(
         with pytest.raises(ValueError, match=message):
             open_certifier(file, **options)
     open_certifier(file, "float64", "cpu")
+
+
+def test_a_model_file_that_is_replaced_while_it_is_read_is_refused(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replaced(file: Path) -> FrozenNetwork:
+        frozen = load(file)
+        file.write_bytes(b"another one")
+        return frozen
+
+    monkeypatch.setattr(room, "load", replaced)
+    with pytest.raises(ValueError, match="must stay as it is while it is read"):
+        open_certifier(model)
 
 
 def test_a_folder_is_a_run_whatever_its_name(tmp_path: Path) -> None:
@@ -95,7 +109,7 @@ class Counter:
 
     classes, in_shape, domain, profile, model_sha256 = ("a", "b"), (2,), (0.0, 1.0), "float64", ""
     dtype = np.dtype("float64")
-    encoding = None
+    encoding = images = None
     asked = 0
 
     def certify(self, x: np.ndarray) -> Claims:

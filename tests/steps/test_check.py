@@ -101,6 +101,6 @@ def test_an_exported_file_in_a_run_makes_no_exported_folder(run: RunFolder) -> N
     (run.path / "model.onnx").touch()
     with pytest.raises(FileNotFoundError, match="an exported folder holds no inputs"):
         check_files(run.path)
-    (run.path / "recipe.toml").touch()
+    (run.path / "weights.safetensors").touch()
     with pytest.raises(FileNotFoundError, match=f"certify {run.path} --inputs"):
         check_files(run.path)

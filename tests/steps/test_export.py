@@ -16,7 +16,6 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard import OnnxModel
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, read_recipe, write_recipe
-from unitmargin.steps import export as step
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.check import check_files
 from unitmargin.steps.export import export
@@ -226,14 +225,13 @@ def test_without_the_exporter_all_is_as_it_was(
 def test_a_run_that_changes_meanwhile_is_not_exported(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = step.read_subject
+    judge = RunFolder.require_report
 
-    def change(folder: RunFolder) -> object:
-        subject = read(folder)
+    def change(folder: RunFolder) -> None:
+        judge(folder)
         run.certificates_file.write_text("others")
-        return subject
 
-    monkeypatch.setattr(step, "read_subject", change)
+    monkeypatch.setattr(RunFolder, "require_report", change)
     with pytest.raises(ValueError, match=r"certificates.csv must stay as it is .* export again"):
         export(run.path, tmp_path / "up")
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
@@ -245,6 +243,33 @@ def test_a_report_of_another_model_is_refused(run: RunFolder, tmp_path: Path) ->
         run.report_json.write_text(json.dumps(content | {"model_sha256": stated}))
         with pytest.raises(RunError, match=r"report.json: model_sha256 must be .* report .* again"):
             export(run.path, tmp_path / "up")
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_a_report_that_was_replaced_is_refused(run: RunFolder, tmp_path: Path, name: str) -> None:
+    with (run.path / name).open("a") as page:
+        page.write("<p>100 % certified</p>")
+    words = rf"_sha256 must be .* that of {name}, got .*; run `unitmargin report .*run` again"
+    with pytest.raises(RunError, match=words):
+        export(run.path, tmp_path / "up")
+    report_run(run)
+    export(run.path, tmp_path / "up")
+
+
+@pytest.mark.parametrize("key", ["html_sha256", "md_sha256", "provenance"])
+def test_a_report_that_states_no_hash_is_refused(run: RunFolder, tmp_path: Path, key: str) -> None:
+    content = json.loads(run.report_json.read_text())
+    del content[key]
+    run.report_json.write_text(json.dumps(content))
+    with pytest.raises(RunError, match=r"sha256 must be .* got None; run `unitmargin report .*run"):
+        export(run.path, tmp_path / "up")
+
+
+def test_a_report_of_other_certificates_is_refused(run: RunFolder, tmp_path: Path) -> None:
+    text = run.certificates_file.read_text()
+    run.certificates_file.write_text(text.rpartition(",")[0] + ",9.9\n")
+    with pytest.raises(RunError, match=r"certificates_sha256 must be .*; run `unitmargin report"):
+        export(run.path, tmp_path / "up")
 
 
 def test_broken_promises_are_told(run: RunFolder, tmp_path: Path) -> None:

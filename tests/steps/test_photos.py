@@ -13,6 +13,7 @@ from unitmargin.runs.certifier import open_certifier
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run
+from unitmargin.steps.export import export
 from unitmargin.steps.predict import predict
 from unitmargin.steps.run import run_recipe
 from unitmargin.steps.train import train_run
@@ -104,9 +105,11 @@ def test_new_photos_are_resized_as_those_of_the_training(base: Path) -> None:
     assert [row["source"] for row in new] == list(map(str, files))
     for column in ("label", "predicted", "radius"):
         assert [row[column] for row in new] == [row[column] for row in own]
-    for place in ("run", "run/model.safetensors"):
+    export(base / "run", base / "model.onnx")
+    for place in ("run", "run/model.safetensors", "model.onnx"):
         lines = list(predict(open_certifier(base / place), base / "new", as_json=True))
-        assert [json.loads(line)["radius"] for line in lines] == [float(r["radius"]) for r in own]
+        radii = [float(row["radius"]) for row in own]
+        assert [json.loads(line)["radius"] for line in lines] == pytest.approx(radii, abs=1e-9)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"classes": []}', "{" * 9])

@@ -16,9 +16,9 @@ from unitmargin import __version__
 from unitmargin.certificates.accuracy import EPSILONS
 from unitmargin.certificates.epsilons import choose_epsilons
 from unitmargin.foundation.files import file_sha256
+from unitmargin.reporting import wording
 from unitmargin.reporting.origin import written_on
 from unitmargin.reporting.statistics import interval
-from unitmargin.reporting.wording import fixed
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.steps.certify import certify_run
@@ -184,7 +184,7 @@ def test_classes_agree_with_the_certificates(digits: RunFolder) -> None:
         assert row["certified"] * row["samples"] == pytest.approx(sum(r > 36 / 255 for r in right))
     wrong = [float(row["radius"]) for row in rows if row["label"] != row["predicted"]]
     mistakes = [row["radius"] for row in report["sure_mistakes"]]
-    assert mistakes == sorted((radius for radius in wrong if radius > 0), reverse=True)[:8]
+    assert mistakes == sorted((length for length in wrong if length > 0), reverse=True)[:8]
     for text in (Page(digits.report_html.read_text()).text, digits.report_md.read_text()):
         assert "A wrong prediction with a large radius is wrong all over its ball" in text
         assert "Confusion matrix" in text
@@ -328,8 +328,10 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
             assert f"{share:.2%}" in text
         assert "36/255" in text
         assert 'name = "tiny digits"' in text
-        for row in report["gallery"]:
-            assert fixed(row["radius"]) in text
+        for row in (*report["gallery"], *report["sure_mistakes"]):
+            assert wording.radius(row["radius"]) in text
+    for row in report["gallery"]:
+        assert f"certified radius {wording.radius(row['radius'])}" in page.text
     assert page.tags.count("img") == 3 * 8
     assert page.tags.count("svg") == 9
     assert "All 6 checks passed" in page.text

@@ -79,10 +79,11 @@ class Stored(NamedTuple):
 
 class Model(NamedTuple):
     """What a model file says: ``layers`` are (kind, configuration, tensors) in order, as the file
-    gives them."""
+    gives them, and ``encoding`` is what became of the columns of a table."""
 
     in_shape: tuple[int, ...]
     classes: list[str]
+    encoding: Any
     layers: list[tuple[Any, Any, dict[str, Array]]]
     sha256: str
 
@@ -96,7 +97,11 @@ def file_sha256(path: Path) -> str:
 def read_container(path: Path) -> tuple[dict[str, str], dict[str, Stored]]:
     """Header entries and tensors of a safetensors file: 8 bytes of header length, the header as
     JSON, and the tensors back to back."""
-    data = memoryview(path.read_bytes())
+    return _container(path, path.read_bytes())
+
+
+def _container(path: Path, content: bytes) -> tuple[dict[str, str], dict[str, Stored]]:
+    data = memoryview(content)
     try:
         length = int.from_bytes(data[:8], "little")
         if len(data) < 8 or 8 + length > len(data):
@@ -144,7 +149,8 @@ def fingerprint(header: dict[str, str], tensors: dict[str, Stored]) -> str:
 
 def read_model(path: Path) -> Model:
     """The network in a model file, its hash confirmed."""
-    header, tensors = read_container(path)
+    content = path.read_bytes()
+    header, tensors = _container(path, content)
     if header.get("format") != FORMAT:
         raise CheckError(f"{path} must have format {FORMAT}, got {header.get('format')!r}")
     if header.get("sha256") != fingerprint(header, tensors):
@@ -164,14 +170,15 @@ def read_model(path: Path) -> Model:
             raise ValueError(f"surplus tensors {sorted(exact)}")
         _require_profiles(parse(header["profiles"]), parse(header["profile"]))
         _require_domain(parse(header["domain"]))
-        _require_facts(parse(header["facts"]))
+        facts = _facts(parse(header["facts"]))
         in_shape = _in_shape(parse(header["in_shape"]))
         classes = listed(parse(header["classes"]))
         if not all(type(name) is str and len(name) <= LONGEST_NAME for name in classes):
             raise ValueError(f"its classes must be names of at most {LONGEST_NAME} characters")
     except UNFIT as error:
         raise CheckError(f"{path} is inconsistent: {error}") from None
-    return Model(in_shape, classes, layers, file_sha256(path))
+    sha256 = hashlib.sha256(content).hexdigest()  # of what was read: a file may be replaced
+    return Model(in_shape, classes, facts.get("encoding"), layers, sha256)
 
 
 def listed(value: Any) -> list[Any]:
@@ -215,9 +222,10 @@ def _require_profiles(stated: Any, chosen: Any) -> None:
         raise ValueError(f"its profile must be one of {', '.join(PROFILES)}")
 
 
-def _require_facts(facts: Any) -> None:
+def _facts(facts: Any) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("head", HEADS[0]) not in HEADS:
         raise ValueError(f"its facts must be an object, its head one of {', '.join(HEADS)}")
+    return facts
 
 
 def _require_domain(ends: Any) -> None:

@@ -20,6 +20,7 @@ from unitmargin.checker.reading import (
     read_model,
 )
 from unitmargin.checker.strict import is_size, parse
+from unitmargin.checker.units import radius_units
 
 HEADER = [
     "index", "label", "label_name", "predicted", "predicted_name", "runner_up", "runner_up_name",
@@ -83,6 +84,8 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
         raise CheckError(f"{inputs} is not the file of inputs that {facts} names; certify again")
     if noted["classes"] != network_file.classes:
         raise CheckError(f"{facts} has other classes than {model}; certify again")
+    if noted["units"] != _units(network_file.encoding, model):
+        raise CheckError(f"{facts} says other units of radii than {model}; certify again")
     values = read_inputs(inputs, network_file.in_shape)
     if any(row.row != position for position, row in enumerate(rows)):
         raise CheckError(
@@ -94,7 +97,7 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
             f"{len(values)}; pass those that were certified"
         )
     if noted["numbers_sha256"] is not None:
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             held = values[: len(rows)].astype("<f4")  # as when certified
         if hashlib.sha256(held.tobytes()).hexdigest() != noted["numbers_sha256"]:
             raise CheckError(f"{inputs} holds other numbers than {facts} names; pass those")
@@ -104,7 +107,7 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
     batch = max(1, min(BATCH, NUMBERS // network.widest))
     for start in range(0, len(rows), batch):
         some = rows[start : start + batch]
-        wrong = [_wrong_name(row, network_file.classes) for row in some]
+        wrong = [_wrong_class(row, network_file.classes) for row in some]
         judged = _judge(network, some, values[start : start + len(some)])
         verdicts += [
             verdict._replace(reason=verdict.reason or name)
@@ -122,12 +125,21 @@ def _judge(network: Network, rows: list[Certificate], x: Array) -> list[Verdict]
             for i, row in enumerate(rows)]  # fmt: skip
 
 
-def _wrong_name(row: Certificate, classes: list[str]) -> str:
-    """Which class has a name that is not the model's; empty if none has. A number that is no class
-    has no name."""
+def _units(encoding: Any, model: Path) -> str:
+    try:
+        return radius_units(encoding)
+    except UNFIT as error:
+        raise CheckError(f"{model} states no encoding of a table: {error}; freeze again") from None
+
+
+def _wrong_class(row: Certificate, classes: list[str]) -> str:
+    """Which class is none, or has a name that is not the model's; empty if all are right. -1 stands
+    for no class and has no name."""
     numbers = {"label": row.label, "predicted": row.predicted, "runner-up": row.runner_up}
     for (what, number), name in zip(numbers.items(), row.names, strict=True):
-        true = classes[number] if 0 <= number < len(classes) else ""
+        if not -1 <= number < len(classes):
+            return f"{what} {number} is no class"
+        true = classes[number] if number >= 0 else ""
         if name != true:
             return f"name {name!r} of {what} {number}, got {true!r}"
     return ""
@@ -140,6 +152,8 @@ def _reason(row: Certificate, proof: Proof, i: int) -> str:
     )
     if not (math.isfinite(row.radius) and row.radius >= 0.0):
         return f"radius {row.radius} is no distance"
+    if not (math.isfinite(row.margin) and row.margin >= 0.0):
+        return f"margin {row.margin} is no distance"
     if row.radius == 0.0:
         return ""
     if row.predicted != proof.label[i]:
@@ -197,6 +211,8 @@ def _certificate(cells: dict[str, str]) -> Certificate:
     numbers = [text for name, text in cells.items() if not name.endswith("_name")]
     if not all(text.isascii() and text.strip("_ ") == text and "_" not in text for text in numbers):
         raise ValueError(f"a row holds the numbers {numbers}")
+    if cells["label"].startswith("-"):
+        raise ValueError(f"a row holds the label {cells['label']}; an unknown one is empty")
     return Certificate(
         row=int(cells["index"]),
         label=int(cells["label"] or -1),
@@ -217,6 +233,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
             raise ValueError("its profile must be a name, its samples a number of at least 1")
         keys = "profile", "samples", "classes", "model_sha256", "inputs_sha256"
         noted = {key: facts[key] for key in keys} | {"numbers_sha256": facts.get("numbers_sha256")}
+        noted["units"] = facts.get("units", radius_units(None))
         hashes = [noted[key] or noted["model_sha256"] for key in noted if key.endswith("256")]
         if not all(isinstance(text, str) and len(text) == 64 for text in hashes):
             raise ValueError(f"its hashes must have 64 digits, got {hashes}")

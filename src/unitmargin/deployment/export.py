@@ -12,12 +12,9 @@ from unitmargin import __version__
 from unitmargin.certificates.certify import certify
 from unitmargin.data import ENCODING, radius_units, read_encoding
 from unitmargin.foundation.choice import require_choice
-from unitmargin.foundation.files import file_sha256, require_path, write_aside
-from unitmargin.frozen import FrozenNetwork, require_frozen, save
-from unitmargin.guard.onnx_model import FORMAT, OnnxModel
-
-LARGEST_FILE = 2**31 - 2**24
-"""Bytes of an ONNX file: a protocol buffer has fewer than 2^31, and the nodes take some."""
+from unitmargin.foundation.files import file_sha256, read_hashed, require_path, write_aside
+from unitmargin.frozen import FrozenNetwork, load, require_frozen, save
+from unitmargin.guard.onnx_model import FORMAT, IMAGES_FACT, OnnxModel
 
 DRAWN = 16
 """Inputs on which the written file has to agree."""
@@ -45,8 +42,9 @@ def export_onnx(
     ``radius`` and ``margin`` (float64), ``runner_up`` (int64), ``logits (batch, classes)``.
     Metadata: ``format``, ``classes``, ``in_shape``, ``domain``, ``units``, ``profile``,
     ``encoding`` (what became of the columns of a table; inputs are the numbers that it gives),
-    ``model_sha256`` (of ``model_file``, from which the network was loaded; default: of the file
-    that :func:`unitmargin.save` writes of it), and ``unitmargin`` (the version).
+    ``images`` (how inputs are made of images, where that is not as they are), ``model_sha256`` (of
+    ``model_file``, which holds the network; default: of the file that :func:`unitmargin.save`
+    writes of it), and ``unitmargin`` (the version).
 
     Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
     moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
@@ -54,15 +52,15 @@ def export_onnx(
     the file appears ONNX Runtime must agree with ``certify`` on inputs that are drawn: labels are
     equal and radii within 1e-9. Entries outside of the domain are not refused;
     :class:`unitmargin.Guard` does so.
-    Cost: the proof of the network, and one evaluation here and there.
+    Cost: the proof of the network, one evaluation here and there, and a copy of its model file.
     Source: equations (14) and (24) of docs/soundness.md.
 
     Raises:
         TypeError: a model that is not frozen, or no path.
         FileNotFoundError: no such model file.
         ImportError: onnx or onnxruntime is missing; they are the extra ``deploy``.
-        ValueError: another type of inputs, weights of more than 2 GB, a layer without nodes, or a
-            folder.
+        ValueError: another type of inputs, more than 2 GB of numbers, a layer without nodes, a
+            folder, or a model file of another network.
         DisagreementError: another label or radius in ONNX Runtime.
 
     Example:
@@ -84,8 +82,7 @@ def export_onnx(
     require_engines()
     from unitmargin.deployment.network import onnx_model
 
-    _require_size(frozen)
-    sha256 = _saved_sha256(frozen) if origin is None else file_sha256(origin)
+    sha256 = _saved_sha256(frozen) if origin is None else _own_sha256(frozen, origin)
     model = onnx_model(frozen, _stated(frozen, sha256), inputs)
     with write_aside(file) as aside:
         aside.write_bytes(model.SerializeToString())
@@ -102,19 +99,27 @@ def require_engines() -> None:
         )
 
 
-def _require_size(frozen: FrozenNetwork) -> None:
-    size = sum(tensor.numel() * 8 for tensor in frozen.network.buffers())
-    if size > LARGEST_FILE:
-        raise ValueError(
-            f"frozen must have weights of at most {LARGEST_FILE} bytes in float64, which an ONNX "
-            f"file can hold, got {size}; deploy it with torch.export"
-        )
-
-
 def _saved_sha256(frozen: FrozenNetwork) -> str:
     with tempfile.TemporaryDirectory() as folder:
         save(frozen, Path(folder) / "model.safetensors")
         return file_sha256(Path(folder) / "model.safetensors")
+
+
+def _own_sha256(frozen: FrozenNetwork, file: Path) -> str:
+    """The SHA-256 of a model file, if it holds this network.
+
+    A file that says the same in another order has another hash, and the same once it is saved anew.
+    """
+    own, stated = _saved_sha256(frozen), file_sha256(file)
+    if stated == own:
+        return stated
+    stored, stated = read_hashed(file, load)
+    if _saved_sha256(stored) != own:
+        raise ValueError(
+            f"model_file must hold the network that is exported, got {file} with another one; load "
+            "the network from it, or leave it out"
+        )
+    return stated
 
 
 def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
@@ -127,6 +132,7 @@ def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
         "domain": frozen.domain,
         "units": radius_units(None if encoding is None else encoding.units),
         "encoding": frozen.facts.get(ENCODING),
+        IMAGES_FACT: frozen.facts.get(IMAGES_FACT),
         "profile": "float64",
         "model_sha256": model_sha256,
         "unitmargin": __version__,
@@ -152,8 +158,10 @@ def _require_agreement(frozen: FrozenNetwork, model: OnnxModel) -> None:
 
 
 def _draw(frozen: FrozenNetwork) -> NDArray[np.float32]:
-    """Inputs of the domain, or of the unit interval: noise, and two of equal entries."""
-    low, high = frozen.domain or (0.0, 1.0)
+    """Inputs of the domain as far as float32 reaches, or of the unit interval: noise, and two of
+    equal entries."""
+    largest = float(np.finfo(np.float32).max)
+    low, high = (min(max(end, -largest), largest) for end in frozen.domain or (0.0, 1.0))
     generator = np.random.default_rng(0)
     x = generator.uniform(low, high, (DRAWN, *frozen.in_shape)).astype(np.float32)
     x[0], x[1] = low, high

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from unitmargin.deployment.graph import Graph
 from unitmargin.deployment.program import INPUT, write_program
 from unitmargin.frozen import FrozenNetwork
 
@@ -20,6 +21,8 @@ OUTPUTS = {
     "runner_up": TensorProto.INT64, "logits": TensorProto.DOUBLE,
 }  # fmt: skip
 
+LARGEST_FILE = 2**31 - 2**24
+"""Bytes of an ONNX file: a protocol buffer has fewer than 2^31, and the nodes take some."""
 
 INPUTS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 
@@ -30,9 +33,11 @@ def onnx_model(
     """The network under the profile ``float64``, with a dynamic batch; ``stated`` is its metadata.
 
     Raises:
-        ValueError: a layer of a kind that has no nodes, or of unknown rounding.
+        ValueError: a layer of a kind that has no nodes, or of unknown rounding, or more numbers
+            than an ONNX file can hold.
     """
     graph, claims = write_program(frozen)
+    _require_size(graph)
     nodes = [
         helper.make_node(node.operator, node.inputs, node.outputs, **node.attributes)
         for node in graph.nodes
@@ -60,3 +65,12 @@ def onnx_model(
     }
     helper.set_model_props(model, texts)
     return model
+
+
+def _require_size(graph: Graph) -> None:
+    size = sum(array.nbytes for array in graph.stored.values())
+    if size > LARGEST_FILE:
+        raise ValueError(
+            f"frozen must be stored in at most {LARGEST_FILE} bytes, which an ONNX file can hold, "
+            f"got {size} of weights and tables; deploy it with torch.export"
+        )

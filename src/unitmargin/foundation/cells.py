@@ -64,10 +64,11 @@ def text_of(cell: Any) -> str:
 
 def scaled_to_unit(numbers: NDArray[np.float64], shift: float, unit: float) -> NDArray[np.float32]:
     """``(x - shift) / unit``, computed in float64 and rounded; infinite where float32 ends."""
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray((numbers - shift) / unit).astype(np.float32)
 
 
 def category_entry(unit: float) -> np.float32:
     """What stands in the entry of a row's category, beside zeros."""
-    return np.float32(CHANGE / np.float32(unit))
+    with np.errstate(all="ignore"):
+        return np.float32(CHANGE / np.float32(unit))

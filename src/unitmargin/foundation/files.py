@@ -6,12 +6,14 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
+
+Content = TypeVar("Content")
 
 ABANDONED = 24 * 60 * 60
 """Seconds without a change after which a file aside is one that a killed process left: writers of
@@ -196,6 +198,22 @@ def file_sha256(path: Path) -> str:
     """Hash of a whole file, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_hashed(path: Path, read: Callable[[Path], Content]) -> tuple[Content, str]:
+    """What a function makes of a file, and the SHA-256 of the content that it read.
+
+    Raises:
+        ValueError: a file that was replaced meanwhile; of one that is missing, what ``read`` says.
+    """
+    before = file_sha256(path) if path.is_file() else ""
+    content = read(path)
+    if file_sha256(path) != before:
+        raise ValueError(
+            f"{path} must stay as it is while it is read, got another content; read it again when "
+            "nobody writes to it"
+        )
+    return content, before
 
 
 def require_hash(name: str, stored: str, file: Path) -> None:

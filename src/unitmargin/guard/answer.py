@@ -1,5 +1,6 @@
 """What a guard says of one input: a label with its radius, or why there is none."""
 
+from decimal import ROUND_FLOOR, Context
 from typing import NamedTuple
 
 CERTIFIED = "certified"
@@ -57,13 +58,20 @@ class Answer(NamedTuple):
 
 
 def too_small(radius: float, threshold: float) -> str:
-    """A radius that is not above the threshold, with as many digits as tell the two apart.
+    """A radius that is not above the threshold, with as many digits as tell the two apart, and
+    rounded down: a larger one was not proved.
 
     Example:
-        >>> too_small(0.05, 36 / 255), too_small(0.1411, 36 / 255), too_small(0.5, 0.5)
-        ('radius 0.05 < 0.14', 'radius 0.1411 < 0.1412', 'radius 0.5 = 0.5')
+        >>> too_small(0.0496, 36 / 255), too_small(0.1411, 36 / 255), too_small(0.5, 0.5)
+        ('radius 0.049 < 0.14', 'radius 0.1411 < 0.1412', 'radius 0.5 = 0.5')
     """
     if radius == threshold:
         return f"radius {radius} = {threshold}"
-    shown = ((f"{radius:.{digits}g}", f"{threshold:.{digits}g}") for digits in range(2, 18))
-    return "radius {} < {}".format(*next(pair for pair in shown if pair[0] != pair[1]))
+    enough = (d for d in range(2, 18) if f"{radius:.{d}g}" != f"{threshold:.{d}g}")
+    digits = next(enough)
+    return f"radius {_lowered(radius, digits)} < {threshold:.{digits}g}"
+
+
+def _lowered(radius: float, digits: int) -> str:
+    floor = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(radius))
+    return f"{float(floor):.{digits}g}"

@@ -8,10 +8,11 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import sound_certificate
-from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.files import read_hashed
 from unitmargin.frozen import load
 from unitmargin.frozen.profiles import find_profile, require_environment
-from unitmargin.guard.onnx_model import Claims
+from unitmargin.guard.inputs import require_floats
+from unitmargin.guard.onnx_model import IMAGES_FACT, Claims
 
 
 class FrozenModel:
@@ -29,27 +30,34 @@ class FrozenModel:
     Raises:
         FileNotFoundError: no such file.
         ModelFileError: a damaged one; see :func:`unitmargin.load`.
-        ValueError: an unknown profile, or weights that it cannot hold.
+        ValueError: an unknown profile, weights that it cannot hold, or a file that was replaced
+            while it was read.
         ProfileError: here and at every evaluation, an environment that breaks its arithmetic.
     """
 
     def __init__(self, path: Path, profile: str | None = None, sealed: bool = True) -> None:
-        frozen = load(path)
+        frozen, self.model_sha256 = read_hashed(path, load)
         chosen = find_profile(frozen.profile if profile is None else profile)
         self.classes = frozen.classes
         self.in_shape = frozen.in_shape
         self.domain = frozen.domain
         self.profile = chosen.name
         self.dtype = np.dtype(chosen.definition()["dtype"])
-        self.model_sha256 = file_sha256(path)
         self.encoding = frozen.facts.get("encoding")
+        self.images = frozen.facts.get(IMAGES_FACT)
         self._profile = chosen
         self._device = frozen.network.device
         self._proof = frozen.proof(chosen)
         self._compared = None if sealed else frozen
 
-    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
-        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none."""
+    def certify(self, x: NDArray[Any]) -> Claims:
+        """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none.
+
+        Raises:
+            TypeError: what are no real numbers.
+            ValueError: integers or truth values.
+        """
+        require_floats(x)
         if self._compared is None:
             require_environment(self._profile, self._device)
             proof = self._proof

@@ -257,7 +257,7 @@ def _around(radius: float, moved: float) -> float:
 def _domains(domain: tuple[float, float] | None) -> dict[type[Any], tuple[Any, Any]]:
     """The domain in each type of inputs: whoever rounds inputs of the domain to it stays inside."""
     low, high = domain or (-math.inf, math.inf)
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return {kind: (kind(low), kind(high)) for kind in FLOATS}
 
 

@@ -62,7 +62,7 @@ def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
             f"x must be readable as a NumPy array, got {type(x).__name__}, which says "
             f"{' '.join(str(error).split())!r}; pass x.detach().cpu().float().numpy()"
         ) from None
-    _require_floats(array)
+    require_floats(array)
     if in_shape not in (array.shape, array.shape[1:]):
         sizes = ", ".join(map(str, in_shape))
         raise ValueError(
@@ -72,7 +72,13 @@ def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
     return array
 
 
-def _require_floats(array: NDArray[Any]) -> None:
+def require_floats(array: NDArray[Any]) -> None:
+    """Raise unless an array holds floating point numbers of 64 bits at most.
+
+    Raises:
+        TypeError: other things than real numbers, or longer ones.
+        ValueError: integers or truth values.
+    """
     dtype = array.dtype
     if dtype.type in FLOATS:
         return

@@ -7,8 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unitmargin.guard.inputs import require_floats
+
 FORMAT = "unitmargin-onnx-1"
 """What the metadata of a file must state."""
+
+IMAGES_FACT = "images"
+"""The fact of a model file, and the entry of an exported one, that says how inputs are made of
+images, where that is not as they are."""
 
 OUTPUTS = ("label", "runner_up", "margin", "radius")
 
@@ -49,6 +55,7 @@ class OnnxModel:
         model_sha256: SHA-256 of the model file that it was exported from.
         units: what radii are measured in, in words.
         encoding: what became of the columns of the training table, None for other data.
+        images: how inputs are made of images, None where they are taken as they are.
 
     Args:
         path: the file.
@@ -80,11 +87,12 @@ class OnnxModel:
                 f"{file} must state what export states, got {type(error).__name__}: {error}; {STEP}"
             ) from None
 
-    def certify(self, x: NDArray[np.floating[Any]]) -> Claims:
+    def certify(self, x: NDArray[Any]) -> Claims:
         """Claims of a batch ``(batch, *in_shape)``; label -1 where there is none.
 
         Raises:
-            TypeError: numbers that ``dtype`` cannot hold.
+            TypeError: numbers that ``dtype`` cannot hold, or what are no real numbers.
+            ValueError: integers or truth values.
             RuntimeError: denormal numbers are flushed to zero in this thread.
         """
         if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
@@ -92,6 +100,7 @@ class OnnxModel:
                 f"profile {self.profile} needs denormal numbers, but this thread flushes them to "
                 "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
             )
+        require_floats(x)
         held = x.astype(self.dtype, casting="safe", copy=False)
         return Claims(*self.session.run(OUTPUTS, {"x": held}))
 
@@ -104,6 +113,7 @@ class OnnxModel:
         self.model_sha256 = stated["model_sha256"]
         self.units = stated["units"]
         self.encoding: dict[str, Any] | None = json.loads(stated.get("encoding", "null"))
+        self.images: dict[str, Any] | None = json.loads(stated.get(IMAGES_FACT, "null"))
         (given,) = self.session.get_inputs()
         self.dtype = np.dtype(INPUTS[given.type])
         if (given.name, *given.shape[1:]) != ("x", *self.in_shape):

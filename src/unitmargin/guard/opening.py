@@ -20,6 +20,7 @@ class Model(Protocol):
     profile: str
     model_sha256: str
     encoding: dict[str, Any] | None
+    images: dict[str, Any] | None
 
     def certify(self, x: NDArray[np.floating[Any]]) -> Claims: ...
 

@@ -11,7 +11,7 @@ from unitmargin.reporting.markdown import plain_text
 
 PHRASES = (
     epsilon_name, wording.calls, wording.count, wording.epochs, wording.fixed, wording.percent,
-    wording.seconds, wording.singular_value, wording.spread,
+    wording.radius, wording.seconds, wording.singular_value, wording.spread,
     statistics.interval, statistics.signed,
     gallery.amplification, gallery.difference_source, gallery.image_source,
 )  # fmt: skip

@@ -82,6 +82,9 @@ def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
         Line2D([], [], linestyle="none", marker="o", markersize=6, color=_colour(index), label=name)
         for index, name in enumerate(names)
     ]
+    if more := len(classes) - len(names):
+        names.append(f"{more} more: colours repeat")
+        handles.append(Line2D([], [], linestyle="none", label=names[-1]))
     columns = min(len(names), max(1, KEY_LETTERS // (max(map(len, names)) + 3)))
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     key = legend(axes, handles=handles, ncols=columns, handletextpad=0.2, **place)

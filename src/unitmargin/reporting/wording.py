@@ -5,6 +5,7 @@
 
 import math
 import re
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -80,6 +81,9 @@ SMALLEST_FIXED = 1e-3
 NEAR_ONE = 1e-3
 """A number closer to 1 is written as its deviation, which is what a promise is about."""
 
+TWO_DIGITS, ALL_DIGITS = (Context(prec=count, rounding=ROUND_FLOOR) for count in (2, 400))
+"""Rounding down, of the longest numbers behind the point."""
+
 NO_NUMBER = "none"
 DIGITS, POWERS = "−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
@@ -100,6 +104,19 @@ def fixed(value: float | None) -> str:
     ('0.648', '4.0 × 10⁻⁵', 'none')
     """
     return scientific(value) if value is None or abs(value) < SMALLEST_FIXED else f"{value:.3f}"
+
+
+def radius(value: float) -> str:
+    """The certified radius of one sample as :func:`fixed` has it, rounded down: a larger one was
+    not proved.
+
+    >>> radius(1.08262), radius(0.57), radius(0.00009999)
+    ('1.082', '0.570', '9.9 × 10⁻⁵')
+    """
+    exact = Decimal(repr(value))
+    if value < SMALLEST_FIXED:
+        return scientific(float(TWO_DIGITS.create_decimal(exact)))
+    return f"{exact.quantize(Decimal('0.001'), context=ALL_DIGITS)}"
 
 
 def spread(mean: float | None, deviation: float | None) -> str:
@@ -208,7 +225,7 @@ def power_of_ten(exponent: int) -> str:
 def tiles(run: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The headline numbers: name, value and a note on each."""
     certified = run["certified_accuracy"]
-    radius, mean = fixed(run["median_certified_radius"]), fixed(run["mean_certified_radius"])
+    median, mean = fixed(run["median_certified_radius"]), fixed(run["mean_certified_radius"])
     if run["signed_distance"]:
         error = scientific(run["unit_gradient_error"])
         gradient = ("Unit-gradient error", error, "largest deviation from norm 1")
@@ -224,7 +241,7 @@ def tiles(run: dict[str, Any]) -> list[tuple[str, str, str]]:
             )
             for epsilon in dict.fromkeys((run["headline_epsilon"], run["second_epsilon"]))
         ),
-        ("Median certified radius", radius, f"of the right predictions; mean {mean}"),
+        ("Median certified radius", median, f"of the right predictions; mean {mean}"),
         gradient,
         ("Training", seconds(run["seconds_total"]), epochs(run["epochs"])),
     ]

@@ -13,11 +13,17 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, WrapV
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
-from unitmargin.data import radius_units
-from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json
+from unitmargin.data import ENCODING, Encoding, radius_units
+from unitmargin.foundation.files import (
+    file_sha256,
+    parse_json,
+    read_json,
+    require_hash,
+    write_json,
+)
 from unitmargin.foundation.options import Options, among
 from unitmargin.foundation.tables import read_table, write_table
-from unitmargin.foundation.tensors import SpooledRows
+from unitmargin.foundation.tensors import SpooledRows, read_header
 from unitmargin.frozen import class_names
 from unitmargin.frozen.profiles import PROFILES
 
@@ -172,6 +178,8 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
         raise ValueError(
             f"classes must be {list(classes)}, those of the model, got {facts.classes}"
         )
+    if facts.units != (units := _model_units(model)):
+        raise ValueError(f"units must be {units!r}, those of the model, got {facts.units!r}")
     columns = read_table(table, COLUMNS, SOURCE)
     source = tuple(columns.pop("source", ()))
     if columns.pop("index") != list(range(facts.samples)):
@@ -184,6 +192,15 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
     tensors = {name: torch.from_numpy(np.array(columns[name])) for name in TENSORS}
     hashed = facts.numbers_sha256
     return Certificates(**tensors, profile=facts.profile, source=source, numbers_sha256=hashed)
+
+
+def _model_units(model: Path) -> str:
+    """What radii are measured in, by what a model file states of the columns of a table."""
+    facts = parse_json(read_header(model).get("facts", "{}"))
+    stated = facts.get(ENCODING) if isinstance(facts, dict) else None
+    if stated is None:
+        return radius_units()
+    return radius_units(Encoding(**stated if isinstance(stated, dict) else {}).units)
 
 
 def _names(column: str, numbers: Sequence[int], classes: Sequence[str]) -> list[str]:

@@ -13,12 +13,13 @@ from unitmargin.certificates.certify import certify
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import ENCODING, ImageOptions, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
-from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.files import read_hashed
 from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.guard import Claims, Model, OnnxModel
-from unitmargin.runs.folder import IMAGES_FACT, RunFolder
+from unitmargin.guard.onnx_model import IMAGES_FACT
+from unitmargin.runs.folder import RunFolder
 from unitmargin.training.processes import require_device
 
 CERTIFY_BATCH = 512
@@ -51,8 +52,9 @@ class FrozenCertifier:
         self.in_shape = frozen.in_shape
         self.domain = frozen.domain
         self.model_sha256 = model_sha256
-        self.images = _image_options(frozen)
+        self.images = frozen.facts.get(IMAGES_FACT)
         self.encoding = frozen.facts.get(ENCODING)
+        _image_options(self.images)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
         """See :func:`unitmargin.certify`."""
@@ -61,15 +63,14 @@ class FrozenCertifier:
         return Claims(*(getattr(found, name).cpu().numpy() for name in Claims._fields))
 
 
-def _image_options(frozen: FrozenNetwork) -> ImageOptions:
-    """How inputs are made of images, as the model file says; else they are taken as they are."""
-    stated = frozen.facts.get(IMAGES_FACT, {})
-    if not isinstance(stated, dict):
+def _image_options(stated: Any) -> ImageOptions:
+    """How inputs are made of images, as a file says; else they are taken as they are."""
+    if stated is not None and not isinstance(stated, dict):
         raise ValueError(
             f"the fact {IMAGES_FACT!r} of a model must be an object, got {shown(stated)}; freeze "
             "the run again"
         )
-    return ImageOptions(**stated)
+    return ImageOptions(**stated or {})
 
 
 def is_run(place: Path) -> bool:
@@ -84,16 +85,17 @@ def open_certifier(place: Path, profile: str | None = None, device: str = "cpu")
         RunError: a run folder without a model, or with one of other weights.
         FileNotFoundError: no such file.
         ImportError: an exported file, and onnxruntime is not installed.
-        ValueError: a damaged file, an unknown profile or device, or another profile or device
-            than an exported file was made for.
+        ValueError: a damaged file or one that was replaced while it was read, an unknown profile or
+            device, or another profile or device than an exported file was made for.
     """
     if is_run(place):
         folder = RunFolder(place)
-        frozen, file = folder.frozen(), folder.model_file
-        return FrozenCertifier(frozen, profile, device, file_sha256(file))
+        frozen, sha256 = read_hashed(folder.model_file, lambda _: folder.frozen())
+        return FrozenCertifier(frozen, profile, device, sha256)
     if place.suffix.lower() == EXPORTED:
         return _exported(place, profile, device)
-    return FrozenCertifier(load(place), profile, device, file_sha256(place))
+    frozen, sha256 = read_hashed(place, load)
+    return FrozenCertifier(frozen, profile, device, sha256)
 
 
 def _exported(file: Path, profile: str | None, device: str) -> OnnxModel:
@@ -126,7 +128,7 @@ def input_batches(certifier: Model, data: Path, batch_size: int) -> Iterator[Inp
     Raises:
         DataError: files that hold no inputs of the network; see :func:`read_inputs`.
     """
-    images = certifier.images if isinstance(certifier, FrozenCertifier) else None
+    images = _image_options(certifier.images)
     encoding = read_encoding(certifier.encoding, certifier.in_shape)
     wanted = certifier.in_shape, certifier.classes, batch_size
     return read_inputs(data, *wanted, images=images, encoding=encoding)

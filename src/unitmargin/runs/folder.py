@@ -1,6 +1,6 @@
 """The run folder: the path of each file, the step that writes it, and what it holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -26,12 +26,11 @@ Content = TypeVar("Content")
 
 TRAIN = "train RECIPE"
 
+HTML_SHA256, MD_SHA256 = "html_sha256", "md_sha256"
+"""Entries of report.json: the hashes of the pages that were written with it."""
+
 WEIGHTS_FACT = "weights_sha256"
 """The fact that says which weights were frozen."""
-
-
-IMAGES_FACT = "images"
-"""The fact that says how inputs are made of images, where that is not as they are."""
 
 
 class RunError(RuntimeError):
@@ -79,6 +78,11 @@ class RunFolder:
     def hold(self) -> AbstractContextManager[None]:
         """Let no other process write into the folder; see :func:`unitmargin.runs.lock.hold`."""
         return hold(self.path)
+
+    def require_free(self) -> None:
+        """Raise unless this process could write into the folder, before it works for long."""
+        with self.hold():
+            pass
 
     @property
     def begun(self) -> bool:
@@ -194,9 +198,18 @@ class RunFolder:
         return self._verified(file, lambda f: read_measurements(f, self._model()))
 
     def require_report(self) -> None:
-        """Raise unless report.json is of the model."""
-        command, model = f"report {self.path}", self._model()
-        self._read(self.report_json, command, lambda file: _require_report(file, model))
+        """Raise unless the report is of model and certificates, and as report.json says it was
+        written; certificates and report.md may be missing."""
+        command = f"report {self.path}"
+        self.require(self.report_html, command)
+        files = {
+            "model_sha256": self._model(),
+            "certificates_sha256": self.certificates_file,
+            HTML_SHA256: self.report_html,
+            MD_SHA256: self.report_md,
+        }
+        there = {key: file for key, file in files.items() if file.is_file()}
+        self._read(self.report_json, command, lambda file: _require_report(file, there))
 
     def _model(self) -> Path:
         return self.require(self.model_file, f"freeze {self.path}")
@@ -214,10 +227,14 @@ class RunFolder:
             raise RunError(f"{file}: {why}; {step}run `unitmargin {command}` again") from None
 
 
-def _require_report(file: Path, model: Path) -> None:
-    content = read_json(file)
-    stated = content.get("model_sha256") if isinstance(content, dict) else None
-    require_hash("model_sha256", str(stated), model)
+def _require_report(report: Path, files: Mapping[str, Path]) -> None:
+    """Raise unless report.json, or its provenance, states the hash of each file under its key."""
+    content = read_json(report)
+    stated = content if isinstance(content, dict) else {}
+    provenance = stated.get("provenance")
+    stated = (provenance if isinstance(provenance, dict) else {}) | stated
+    for key, file in files.items():
+        require_hash(key, str(stated.get(key)), file)
 
 
 def _comparable(recipe: Recipe) -> Recipe:

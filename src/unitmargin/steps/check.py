@@ -7,7 +7,7 @@ from unitmargin.checker import check, write
 EXPORTED = "model.onnx"
 """A folder with it was made by `unitmargin export`."""
 
-RUN = "recipe.toml"
+TRAINED = "weights.safetensors"
 """A folder with it is a run, which may hold an exported file besides."""
 
 SHOWN = 10
@@ -28,7 +28,7 @@ def check_files(
     new = "MODEL --data DATA --out "
     certify = f"certify {'' if _is_run(folder) else new}{folder}"
     kept = f"run `unitmargin {certify} --inputs` first"
-    if (folder / EXPORTED).is_file() and not (folder / RUN).is_file():
+    if (folder / EXPORTED).is_file() and not (folder / TRAINED).is_file():
         kept = "an exported folder holds no inputs: pass --inputs with those of the run"
     files = (
         (table, f"run `unitmargin {certify}` first"),

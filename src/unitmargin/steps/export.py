@@ -91,7 +91,6 @@ def _read(source: Path) -> Subject:
     folder = RunFolder(source)
     subject = read_subject(folder)
     if folder.report_html.exists() or folder.report_json.exists():
-        folder.require(folder.report_html, f"report {source}")
         folder.require_report()
     return subject
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from unitmargin.data import ENCODING
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
+from unitmargin.guard.onnx_model import IMAGES_FACT
 from unitmargin.layers.promises import GNP
 from unitmargin.models.freezing import DTYPES, freeze
-from unitmargin.runs.folder import IMAGES_FACT, WEIGHTS_FACT, RunFolder
+from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.weights import read_weights
 

@@ -7,21 +7,22 @@ from markupsafe import Markup
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.certificates.epsilons import epsilon_name
 from unitmargin.certificates.exhibits import is_image
-from unitmargin.foundation.files import write_json, write_text
+from unitmargin.foundation.files import file_sha256, write_json, write_text
 from unitmargin.reporting import classes, coverage, figures, wording
 from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
 from unitmargin.reporting.titles import titles
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import HTML_SHA256, MD_SHA256, RunFolder
 from unitmargin.runs.recipe import write_recipe
 
 
 def report_run(folder: RunFolder) -> str:
     """Write report.html, report.md and report.json of a verified run folder.
 
-    report.html is one file that needs no network; report.json holds every number it shows.
+    report.html is one file that needs no network; report.json holds every number it shows, and the
+    hashes of both pages.
 
     Raises:
         RunError: a file of an earlier step is missing or does not fit the others.
@@ -50,9 +51,11 @@ def report_run(folder: RunFolder) -> str:
     }
     html, markdown = (render(f"report.{kind}.jinja", content) for kind in ("html", "md"))
     with folder.hold():
-        write_json(folder.report_json, summary)
         write_text(folder.report_md, markdown)
         write_text(folder.report_html, html)
+        pages = {HTML_SHA256: folder.report_html, MD_SHA256: folder.report_md}
+        hashes = {key: file_sha256(page) for key, page in pages.items()}
+        write_json(folder.report_json, summary | hashes)
     epsilon = summary["headline_epsilon"]
     share = summary["certified_accuracy"][str(epsilon)]
     return (

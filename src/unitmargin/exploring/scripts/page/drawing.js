@@ -71,7 +71,8 @@ export class Drawing {
       const place = (channel * this.height + row) * this.width + column;
       const old = (this.entry(place) - low) / (high - low);
       const mixed = old + weight * (colours[channel] - old);
-      this.draw(place, low + (Math.round(mixed * LEVELS) / LEVELS) * (high - low));
+      const level = low + (Math.round(mixed * LEVELS) / LEVELS) * (high - low);
+      this.draw(place, Math.min(Math.max(level, low), high));
     }
   }
 

@@ -20,7 +20,9 @@ export function noisyInput({ x, closest }, { towards, seed }, norm) {
 
 /** A sentence on the answer to a noisy input. */
 export function noiseSentence(classes, { label, radius }, norm, found) {
-  const size = radius > 0 ? `, ${percent(norm / radius)} of the radius` : "";
+  // Of 0.95 times the radius, the share may be the double below 0.95, which is no 94 %.
+  const share = (norm / radius) * (1 + 2 * Number.EPSILON);
+  const size = radius > 0 ? `, ${percent(share)} of the radius` : "";
   const start = `Noise of size ${bold(roundedDown(norm))}${size}: `;
   if (found === undefined) return `${start}…`;
   const name = bold(classes[found]);

@@ -3,6 +3,8 @@
  * radius.
  */
 
+import { count } from "./words.js";
+
 export const COLOURS = [
   "#3b7dd8",
   "#e07b39",
@@ -30,7 +32,7 @@ export class Plane {
     canvas.width = canvas.height = PIXELS;
     [this.left, this.right, this.bottom, this.top] = subject.area;
     this.scale = PIXELS / (this.right - this.left);
-    key.append(...subject.classes.slice(0, COLOURS.length).map(keyEntry));
+    key.append(...keyEntries(subject.classes));
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
       this.follow(event);
@@ -55,7 +57,7 @@ export class Plane {
 
   to(x, y) {
     const inside = (value, least, most) =>
-      Number(Math.min(Math.max(value, least), most).toPrecision(6));
+      Math.min(Math.max(Number(value.toPrecision(6)), least), most);
     const { low, high } = this.subject;
     const [left, bottom] = [this.left, this.bottom].map((side) => Math.max(side, low));
     const [right, top] = [this.right, this.top].map((side) => Math.min(side, high));
@@ -165,6 +167,19 @@ function sampled({ labels, margins, side }, across, down) {
     sum += weight * margins[at] * (labels[at] === nearest ? 1 : -1);
   }
   return sum < 0 ? [other, -sum] : [nearest, sum];
+}
+
+/** What each colour stands for; of many classes, that colours come again. */
+function keyEntries(classes) {
+  const entries = classes.slice(0, COLOURS.length).map(keyEntry);
+  const more = classes.length - entries.length;
+  if (more > 0) {
+    const last = document.createElement("li");
+    last.className = "more";
+    last.textContent = `and ${count(more)} more, in the same colours again: look at the answer`;
+    entries.push(last);
+  }
+  return entries;
 }
 
 /** The name of a class behind its colour. */

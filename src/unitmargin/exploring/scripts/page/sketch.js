@@ -26,18 +26,20 @@ export class Sketch {
     this.part("beyond").setAttribute("d", `${curve} L 560 ${Y + HALF} L 560 ${Y - HALF} Z`);
     this.part("boundary").setAttribute("d", curve);
     this.part("ball").setAttribute("r", radius > 0 ? BALL : 0);
+    this.part("spoke").setAttribute("x2", radius > 0 ? X + BALL : X);
     this.move("cross", boundary, Y);
     this.placeNoise(radius, norm, found !== undefined && found !== label);
     this.say("radius-word", radius > 0 ? `radius ${roundedDown(radius)}` : "no radius");
-    this.say("inside-word", `always ${shortened(classes[label] ?? "?")}`);
+    this.say("inside-word", radius > 0 ? `always ${shortened(classes[label])}` : "");
     const words = closest
       ? [`can be ${shortened(classes[closest.label])}`, `from ${roundedUp(closest.distance)} on`]
       : ["another answer:", closest === null ? "none found" : "searching …"];
     words.forEach((word, line) => this.say(`beyond-word${line}`, word, boundary + BEND + 8));
-    this.element.setAttribute(
-      "aria-label",
-      `Sketch: a ball of radius ${roundedDown(radius)} around the input, in which the answer is always ${classes[label]}; behind it ${words.join(" ")}.`,
-    );
+    const about =
+      radius > 0
+        ? `a ball of radius ${roundedDown(radius)} around the input, in which the answer is always ${classes[label]}; behind it`
+        : "the input, without a radius; near it";
+    this.element.setAttribute("aria-label", `Sketch: ${about} ${words.join(" ")}.`);
   }
 
   /** The noise points up, away from the words. */

@@ -1,33 +1,49 @@
 /** Numbers as words. */
 
 const DIGITS = 4;
+/** Decimals of a share in per cent. */
+const MOST_PLACES = 9;
 
 /** At most four digits, rounded down: a larger radius was not proved. */
 export function roundedDown(number) {
-  return rounded(number, Math.floor);
+  return rounded(number, false);
 }
 
 /** At most four digits, rounded up: no closer point was found. */
 export function roundedUp(number) {
-  return rounded(number, Math.ceil);
+  return rounded(number, true);
 }
 
-function rounded(number, towards) {
+function rounded(number, up) {
   if (!(number > 0) || !Number.isFinite(number)) return String(number);
-  const places = DIGITS - 1 - Math.floor(Math.log10(number));
-  if (places > 12 || places < -12) return number.toExponential(DIGITS - 1);
-  const unit = 10 ** places;
-  // The nearest double of 0.57 times 100 is below 57, which is no reason to say 0.56.
-  const near = Math.round(number * unit);
-  const whole = Math.abs(near - number * unit) < 1e-9 * near ? near : towards(number * unit);
-  return (whole / unit).toFixed(Math.max(places, 0));
+  const places = DIGITS - 1 - exponentOf(number);
+  const short = cut(number, places, up);
+  if (places > 12 || places < -12) return short.toExponential(DIGITS - 1);
+  return short.toFixed(Math.max(places, 0));
 }
 
-/** A share in per cent, with two digits where it is small. */
+/** A share in per cent, with two digits where it is small, rounded down: no more was proved. */
 export function percent(share) {
-  const value = 100 * share;
-  const places = value >= 10 || value === 0 ? 0 : value >= 1 ? 1 : 2;
-  return `${value.toFixed(places)}\u00a0%`;
+  const places = share > 0 ? Math.min(Math.max(-1 - exponentOf(share), 0), MOST_PLACES) : 0;
+  return `${(100 * cut(share, places + 2, false)).toFixed(places)}\u00a0%`;
+}
+
+/** The power of ten of a number's first digit. */
+function exponentOf(number) {
+  return Number(number.toExponential().split("e")[1]);
+}
+
+/**
+ * The number with that many decimals, rounded towards zero or up, read off the shortest decimal
+ * that is the number: 100 times the double of 0.57 is below 57, which is no reason to say 0.56.
+ */
+function cut(number, places, up) {
+  if (!(number > 0) || !Number.isFinite(number)) return number;
+  const [mantissa, exponent] = number.toExponential().split("e");
+  const digits = mantissa.replace(".", "");
+  const kept = Math.max(Number(exponent) + 1 + places, 0);
+  if (kept >= digits.length) return number;
+  return Number(`${Number(digits.slice(0, kept)) + Number(up)}e${-places}`);
 }
 
 export function count(number) {

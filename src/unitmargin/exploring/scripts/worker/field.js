@@ -6,7 +6,7 @@ import { largest, leadOf } from "./margins.js";
  * Labels and margins of `side * side` points of an area `[left, right, bottom, top]`, row by row.
  */
 export function* field(program, [left, right, bottom, top], side) {
-  const labels = new Uint8Array(side * side);
+  const labels = new Int32Array(side * side);
   const margins = new Float32Array(side * side);
   for (let row = 0; row < side; row++) {
     const y = top + ((bottom - top) * row) / (side - 1);

@@ -1,0 +1,148 @@
+"""Parts of the page without a browser: what they say of radii, and where they move inputs."""
+
+import json
+import math
+import random
+from typing import Any
+
+import pytest
+from javascript import evaluate, find_node
+
+pytestmark = pytest.mark.skipif(find_node() is None, reason="node is not installed")
+
+WORDS = "page/words.js"
+
+ELEMENTS = """(() => {
+  const said = {};
+  const part = (name) => ({
+    setAttribute: (key, value) => (said[`${name} ${key}`] = value),
+    classList: { toggle() {} },
+    set textContent(text) { said[name] = text; },
+  });
+  const element = { ...part("sketch"), querySelector: (name) => part(name.slice(1)) };
+  new Sketch({ classes: ["a", "b"] }, element).show(%s, 0.5);
+  return said;
+})()"""
+"""What a sketch says and draws in elements that are none of a browser."""
+
+
+def numbers() -> list[float]:
+    """Of every magnitude, some of few digits, and the ends of the doubles."""
+    generator = random.Random(0)
+    drawn = [generator.random() * 10.0 ** generator.randint(-320, 305) for _ in range(4000)]
+    short = [float(f"{number:.{generator.randint(1, 5)}g}") for number in drawn[:1000]]
+    ends = [5e-324, 2.0**-1022, 1.7e308, 0.99996, 999.99999]
+    return [number for number in drawn + short + ends if number > 0.0]
+
+
+def test_radii_are_rounded_down_and_distances_up_at_every_magnitude() -> None:
+    given = numbers()
+    below, above = evaluate(
+        WORDS, f"[roundedDown, roundedUp].map((rounded) => {json.dumps(given)}.map(rounded))"
+    )
+    for number, low, high in zip(given, below, above, strict=True):
+        assert float(low) <= number <= float(high)
+        if number > 1e-300:
+            assert float(high) - float(low) <= 1.001e-3 * number
+
+
+@pytest.mark.parametrize(
+    ("number", "below", "above"),
+    [
+        ("1.2346e-10", "1.234e-10", "1.235e-10"),
+        ("1.2346e16", "1.234e+16", "1.235e+16"),
+        ("0.5699999999999", "0.5699", "0.5700"),
+        ("0.57", "0.5700", "0.5700"),
+        ("1.08262", "1.082", "1.083"),
+        ("0", "0", "0"),
+        ("NaN", "NaN", "NaN"),
+    ],
+)
+def test_four_digits_are_shown(number: str, below: str, above: str) -> None:
+    assert evaluate(WORDS, f"[roundedDown({number}), roundedUp({number})]") == [below, above]
+
+
+def test_shares_are_rounded_down() -> None:
+    given = [0.4996, 0.57, 0.29, 0.0999, 0.0123, 0.00999, 1e-7, 1e-320, 0.99999, 1.0, 12.5, 0.0]
+    found = evaluate(WORDS, f"{json.dumps(given)}.map(percent)")
+    assert [word.removesuffix("\u00a0%") for word in found] == [
+        "49", "57", "29", "9.9", "1.2", "0.99", "0.000010", "0.000000000", "99", "100", "1250", "0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("radius", "words"),
+    [
+        (0.4996, "one pixel alone by up to 49\u00a0% of the way from black to white, or all 64"),
+        (0.4996, "pixels at once by 6.2\u00a0% each"),
+        (1.9999, "any 3 pixels all the way"),
+    ],
+)
+def test_changes_of_pixels_are_not_said_to_be_larger_than_the_radius(
+    radius: float, words: str
+) -> None:
+    subject = {"kind": "image", "inShape": [1, 8, 8], "size": 64, "low": 0, "high": 1}
+    call = f"new Verdict({json.dumps(subject)}, {{}}).sentence('a', {radius})"
+    assert words in evaluate("page/verdict.js", call)
+
+
+def test_noise_below_the_radius_is_not_said_to_be_all_of_it() -> None:
+    call = "[0.9996, 0.95].map((share) => noiseSentence(['a'], {label: 0, radius: 0.3}, %s))"
+    found = evaluate("page/noise.js", call % "share * 0.3, 0")
+    assert "99\u00a0% of the radius" in found[0]
+    assert "95\u00a0% of the radius" in found[1]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, 0.1), (0.0, 0.123456789), (0.1, 0.7)])
+def test_points_and_pixels_stay_in_the_domain(low: float, high: float) -> None:
+    """A link says entries of the domain alone."""
+    plane = f"{{subject: {{low: {low}, high: {high}}}, left: -9, right: 9, bottom: -9, top: 9,"
+    moved = "move: (...at) => moved.push(...at)}"
+    call = f"((moved) => (Plane.prototype.to.call({plane} {moved}, -8, 8), moved))([])"
+    assert evaluate("page/plane.js", call) == [low, high]
+    drawn = (
+        f"{{subject: {{inShape: [3, 1, 1], low: {low}, high: {high}}}, width: 1, height: 1,"
+        f"ink: () => [0, 1, 0.5], entry: () => {low}, draw: (place, value) => drawn.push(value)}}"
+    )
+    found = evaluate(
+        "page/drawing.js", f"((drawn) => (Drawing.prototype.mix.call({drawn}, 0, 0, 1), drawn))([])"
+    )
+    assert found[0] == low
+    assert low < found[2] < found[1] <= high
+    assert math.isclose(found[1], high)
+
+
+def sketch(radius: float, label: int) -> dict[str, Any]:
+    found: dict[str, Any] = evaluate(
+        "page/sketch.js",
+        ELEMENTS
+        % f"{{claims: {{label: {label}, radius: {radius}}}, closest: {{label: 1, distance: 0.6}}}}",
+    )
+    return found
+
+
+def test_a_sketch_promises_nothing_without_a_radius() -> None:
+    assert sketch(0.5, 0)["inside-word"] == "always a"
+    assert "a ball of radius 0.5000" in sketch(0.5, 0)["sketch aria-label"]
+    for label in (0, -1):
+        said = sketch(0.0, label)
+        assert (said["inside-word"], said["radius-word"], said["ball r"]) == ("", "no radius", 0)
+        assert said["sketch aria-label"] == (
+            "Sketch: the input, without a radius; near it can be b from 0.6000 on."
+        )
+
+
+@pytest.mark.parametrize(("classes", "more"), [(10, None), (300, "and 290 more, in the same")])
+def test_a_key_says_that_colours_come_again(classes: int, more: str | None) -> None:
+    call = """((made) => {
+      globalThis.document = { createElement: () => ({ style: { setProperty() {} } }) };
+      const canvas = { addEventListener() {} };
+      const key = { append: (...entries) => made.push(...entries) };
+      const classes = Array.from({ length: %d }, (_, number) => `class ${number}`);
+      new Plane({ area: [0, 1, 0, 1], classes }, canvas, key);
+      return made.map((entry) => entry.textContent);
+    })([])"""
+    found = evaluate("page/plane.js", call % classes)
+    assert found[:10] == [f"class {number}" for number in range(10)]
+    assert len(found) == (10 if more is None else 11)
+    assert more is None or found[10].startswith(more)
