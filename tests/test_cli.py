@@ -224,7 +224,10 @@ def test_help_lists_the_commands_and_imports_neither_torch_nor_pydantic() -> Non
     assert done.stderr.strip().splitlines()[-1] == "set()"
     for command in cli.COMMANDS:
         assert command in done.stdout
-    assert "Exit status: 0 success, 1 a broken promise, 2 a wrong input" in done.stdout
+    assert (
+        "Exit status: 0 success, 1 a promise broken or not confirmed, 2 a wrong input"
+        in done.stdout
+    )
 
 
 def test_the_package_is_a_command() -> None:
@@ -274,4 +277,4 @@ def test_a_result_is_not_lost_to_the_encoding_of_a_terminal(
     monkeypatch.setitem(cli.COMMANDS, "demo", measure)
     assert status("demo") == 0
     sys.stdout.flush()
-    assert written.getvalue() == b"0.99 ? 0.01\n"
+    assert written.getvalue() == b"0.99 \\u00b1 0.01\n"

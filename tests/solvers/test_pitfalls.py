@@ -3,7 +3,7 @@
 import pytest
 import torch
 from exact import EXACT
-from solvers.cases import QUICK, affine, exact, labelled, piecewise_linear, trained_ugnn
+from solvers.cases import ACCURATE, QUICK, affine, exact, labelled, piecewise_linear, trained_ugnn
 from torch import Tensor, nn
 
 from unitmargin.certificates.certify import certify
@@ -230,5 +230,6 @@ def test_the_model_never_meets_an_empty_batch(solver: str, name: str) -> None:
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_a_box_may_be_open_on_one_side(solver: str, box: tuple[float, float]) -> None:
     x = torch.tensor([[2.0, 0.5]])
-    found = minimal_perturbation(nn.Identity(), x, torch.tensor([0]), solver, box)
+    options = ACCURATE.get(solver, {})
+    found = minimal_perturbation(nn.Identity(), x, torch.tensor([0]), solver, box, **options)
     assert float(found.distance) == pytest.approx(1.5 / 2**0.5, rel=1e-2)

@@ -82,7 +82,6 @@ def certify_run(
             f"certificates, got {certifier.profile}; name another folder by --out"
         )
     place = folder.path if out is None else _require_out(out)
-    folder.require_free()
     samples = folder.test_samples(frozen, data)
     with _spool(inputs, place) as kept:
         certificates = _certify(certifier, samples, batch_size, kept)

@@ -129,11 +129,11 @@ def take_over(
     for folder in map(RunFolder, runs):
         folder.require(folder.weights_file, TRAIN)
     taken = [path for path in runs if any(each.takes(RunFolder(path)) for each in targets)]
+    sound = evaluate_rows(targets, taken, budget, solvers)
+    print(write_outputs(target, taken, out))
     for path in runs:
         if path not in taken:
             print(f"reproduce: {path} is no row of {target}, and is left out")
-    sound = evaluate_rows(targets, taken, budget, solvers)
-    print(write_outputs(target, taken, out))
     return sound
 
 
