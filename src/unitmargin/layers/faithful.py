@@ -13,6 +13,9 @@ from torch.nn.utils import parametrize
 from unitmargin.layers.contract import FixedLayer, Layer, walk
 from unitmargin.layers.network import Network
 
+OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+"""Attributes that torch gives every module, none of which is a method."""
+
 
 def require_faithful(network: Network) -> None:
     """Raise unless what is read of a network is what it evaluates.
@@ -66,7 +69,7 @@ def _overridden(module: nn.Module) -> Iterator[tuple[str, str]]:
     rule that it breaks."""
     kind = type(module)
     for method in vars(module):
-        if callable(getattr(kind, method, None)):
+        if method not in OF_EVERY_MODULE and callable(getattr(kind, method, None)):
             yield method, "be the method of its class"
     for method, statement in _statements(module):
         if _depth(kind, method) < _depth(kind, statement):
