@@ -239,7 +239,8 @@ def test_inputs_of_both_formats(tmp_path: Path) -> None:
     x = torch.rand(3, 2, 6, 8)
     save_file({"inputs": x}, tmp_path / "inputs.safetensors")
     np.save(tmp_path / "inputs.npy", x.numpy())
-    for name in ("inputs.safetensors", "inputs.npy"):
+    shutil.copy(tmp_path / "inputs.npy", tmp_path / "INPUTS.NPY")
+    for name in ("inputs.safetensors", "inputs.npy", "INPUTS.NPY"):
         assert (read_inputs(tmp_path / name, (2, 6, 8)) == x.double().numpy()).all()
         with pytest.raises(CheckError, match="inputs must have shape"):
             read_inputs(tmp_path / name, (2, 6, 7))

@@ -243,7 +243,7 @@ def _require_domain(ends: Any) -> None:
 
 def read_inputs(path: Path, in_shape: tuple[int, ...]) -> Array:
     """The certified inputs, in float64: tensor ``inputs`` of a safetensors file, or a .npy file."""
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         inputs = _read_npy(path)
     else:
         _, tensors = read_container(path)

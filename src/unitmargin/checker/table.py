@@ -78,7 +78,7 @@ def check(certificates: Path, facts: Path, model: Path, inputs: Path) -> tuple[l
     network_file = read_model(model)
     if network_file.sha256 != noted["model_sha256"]:
         raise CheckError(f"{model} is not the model that {facts} names; pass that one, or certify")
-    if noted["inputs_sha256"] and inputs.suffix != ".npy" and (
+    if noted["inputs_sha256"] and inputs.suffix.lower() != ".npy" and (
         file_sha256(inputs) != noted["inputs_sha256"]
     ):  # fmt: skip
         raise CheckError(f"{inputs} is not the file of inputs that {facts} names; certify again")

@@ -66,13 +66,15 @@ PaperRow = tuple[str, str, int]
 def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
     """One of the accuracy tables, and the conditions of its runs; rows without a run say so.
 
+    Args:
+        runs: those that its target takes.
+
     Raises:
         RunError: a run folder was not certified.
     """
     groups: dict[PaperRow, list[list[RunFolder]]] = defaultdict(list)
     printed = printed_rows(label)
-    chosen = [run for run in runs if _takes(label, run)]
-    for members in same_trainings(chosen):
+    for members in same_trainings(runs):
         groups[paper_row(members[0])].append(members)
     header = HEADERS[label]
     blocks: dict[str, list[Row]] = defaultdict(list)
@@ -89,7 +91,7 @@ def accuracy_tables(label: str, runs: Sequence[RunFolder]) -> list[Table]:
     caption = CAPTIONS[label] + SEEDS + (SPACES if ORIGINAL in header else "") + RATIO + CHANGED
     numeric = ("Side", *FIGURES, ORIGINAL, *RATIOS, "Hours", "Core-hours")
     table = Table(label, caption, header, list(blocks.values()), numeric)
-    return [table, *run_table(chosen)]
+    return [table, *run_table(runs)]
 
 
 def paper_row(run: RunFolder) -> PaperRow:

@@ -52,11 +52,13 @@ def robust_accuracy(runs: Sequence[RunFolder]) -> Output:
     The first figure has two panels: radii in the space of the network's own input, as in the
     paper, where 256 x 256 images stand beside 32 x 32 ones, and radii in the original pixels, where
     all networks face the same perturbation.
+
+    Args:
+        runs: those that its target takes.
     """
-    raw = [run for run in runs if _takes(run)]
-    peers = [run for run in raw if paper_row(run)[0] in PEERS.values()]
-    large = [run for run in raw if paper_row(run) == LARGE]
-    small = [run for run in raw if paper_row(run)[2] == PAPER_SIDE]
+    peers = [run for run in runs if paper_row(run)[0] in PEERS.values()]
+    large = [run for run in runs if paper_row(run) == LARGE]
+    small = [run for run in runs if paper_row(run)[2] == PAPER_SIDE]
     figures = {
         "rob-accuracy": (against_peers([*large, *peers]), CAPTION_PEERS + BANDS),
         "robust-lineplot": (at_original_size(small), CAPTION_SMALL + BANDS),

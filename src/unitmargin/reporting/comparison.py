@@ -10,7 +10,6 @@ import torch
 
 from unitmargin.certificates.epsilons import Epsilons, choose_epsilons
 from unitmargin.certificates.tightness import describe
-from unitmargin.foundation.files import file_sha256
 from unitmargin.reporting.statistics import (
     Difference,
     Values,
@@ -158,7 +157,7 @@ def _radius(run: Compared) -> Values:
 
 
 def _read(folder: RunFolder, name: str) -> Compared:
-    frozen = folder.frozen()
+    frozen, sha256 = folder.hashed_frozen()
     certificates = folder.certificates()
     trained, verified = folder.weights_file.is_file(), folder.checks_file.is_file()
     return Compared(
@@ -171,7 +170,7 @@ def _read(folder: RunFolder, name: str) -> Compared:
         encoding=stated_encoding(frozen),
         pixels=holds_pixels(frozen),
         parameters=sum(tensor.numel() for tensor in frozen.state_dict().values()),
-        model_sha256=file_sha256(folder.model_file),
+        model_sha256=sha256,
         facts={key: str(frozen.facts.get(key, "")) for key in ("hardware", "torch", "commit")},
         certificates=certificates,
         data=folder.origin().identity.data if trained else None,

@@ -89,8 +89,7 @@ def open_certifier(place: Path, profile: str | None = None, device: str = "cpu")
             device, or another profile or device than an exported file was made for.
     """
     if is_run(place):
-        folder = RunFolder(place)
-        frozen, sha256 = read_hashed(folder.model_file, lambda _: folder.frozen())
+        frozen, sha256 = RunFolder(place).hashed_frozen()
         return FrozenCertifier(frozen, profile, device, sha256)
     if place.suffix.lower() == EXPORTED:
         return _exported(place, profile, device)

@@ -7,7 +7,14 @@ from typing import TypeVar
 
 from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset, Samples, Split
-from unitmargin.foundation.files import file_sha256, read_json, require_hash, write_json, write_text
+from unitmargin.foundation.files import (
+    file_sha256,
+    read_hashed,
+    read_json,
+    require_hash,
+    write_json,
+    write_text,
+)
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
@@ -177,6 +184,10 @@ class RunFolder:
                 f"freeze {self.path}` again"
             )
         return frozen
+
+    def hashed_frozen(self) -> tuple[FrozenNetwork, str]:
+        """The frozen network and the SHA-256 of its file, both of one content."""
+        return read_hashed(self.model_file, lambda _: self.frozen())
 
     def certificates(self) -> Certificates:
         command = f"certify {self.path}"

@@ -63,9 +63,10 @@ def minimal_perturbation(
     Args:
         model: any classifier that returns logits ``(batch, classes)``, in evaluation mode from the
             call on; for a :class:`FrozenNetwork` certified distances speed the search up. The
-            search runs in the model's precision; the last word is a float64 evaluation of the same
-            weights (``in_float64()`` of a frozen network, ``copy.deepcopy(model).double()``
-            otherwise). The model itself is never written to.
+            search runs in the model's precision, and once more in float64 for samples that it loses
+            there; the last word is a float64 evaluation of the same weights (``in_float64()`` of a
+            frozen network, ``copy.deepcopy(model).double()`` otherwise). The model itself is never
+            written to.
         x: inputs ``(batch, *shape)``, a tensor, NumPy array or data frame of any floating dtype, on
             the model's device; an empty batch gives an empty result.
         labels: one class index a sample, ``(batch,)``.
@@ -87,7 +88,8 @@ def minimal_perturbation(
         ValueError: unknown solver or option, inputs that are not finite or outside the box, labels
             that do not fit, a model that returns probabilities or cannot be copied.
 
-    Cost: that of the solver, and 2 to 28 float64 forward passes, usually 8.
+    Cost: that of the solver, twice where samples are searched again in float64, and 2 to 28 float64
+    forward passes, usually 8.
     Source: the paper, section 2, problem MAP.
 
     Example:

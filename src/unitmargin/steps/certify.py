@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from unitmargin.certificates.epsilons import choose_epsilons, epsilon_name
 from unitmargin.data import MADE, InputBatch, Samples, holds_images, holds_splits
-from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.foundation.tensors import SpooledRows, spool_rows
 from unitmargin.frozen import FrozenNetwork
@@ -72,8 +71,8 @@ def certify_run(
         ValueError: other data than the run was trained on, other class names than its model's, new
             inputs that do not fit the network, or options that do not fit each other.
     """
-    frozen = folder.frozen()
-    certifier = FrozenCertifier(frozen, profile, device, file_sha256(folder.model_file))
+    frozen, sha256 = folder.hashed_frozen()
+    certifier = FrozenCertifier(frozen, profile, device, sha256)
     if data is not None and not _own(folder, data):
         return certify_new(certifier, data, out or _beside(folder.path, data), inputs, batch_size)
     if out is None and certifier.profile != frozen.profile:

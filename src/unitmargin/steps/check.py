@@ -22,7 +22,7 @@ def check_files(
     ``model`` and ``inputs`` are looked for next to the certificates, the model in the folder around
     them, too, where certificates of new inputs lie. It imports no torch.
     """
-    named = certificates.suffix == ".csv" and not certificates.is_dir()
+    named = certificates.suffix.lower() == ".csv" and not certificates.is_dir()
     table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
     folder = table.parent
     new = "MODEL --data DATA --out "

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from unitmargin.exploring.page import SAMPLES, explore_page
-from unitmargin.foundation.files import file_sha256, write_text
+from unitmargin.foundation.files import write_text
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.runs.folder import RunFolder
 
@@ -23,11 +23,10 @@ def explore_run(folder: RunFolder, samples: int = SAMPLES, data: Path | None = N
         LockedError: another process writes into the folder.
     """
     require_whole("samples", samples, 1, "leave it out")
-    frozen = folder.frozen()
+    frozen, sha256 = folder.hashed_frozen()
     folder.require_free()
     tests = folder.test_samples(frozen, data)
-    name, sha256 = folder.recipe().name, file_sha256(folder.model_file)
-    page = explore_page(frozen, tests, name, sha256, samples)
+    page = explore_page(frozen, tests, folder.recipe().name, sha256, samples)
     with folder.hold():
         write_text(folder.explore_html, page)
     return f"explore: {len(page) / 1e6:.1f} MB, opens in any browser -> {folder.explore_html}"

@@ -29,7 +29,6 @@ from unitmargin.certificates.tightness import (
     tightness,
 )
 from unitmargin.data import Samples
-from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD
 from unitmargin.runs.certificates import Certificates
@@ -210,8 +209,8 @@ def verify_run(
     box, 22 to 33 on digits and CIFAR-10; and that of :func:`measure`.
     """
     choices = choose_solvers(solvers)
-    recipe, frozen = folder.recipe(), folder.frozen()
-    sha256 = file_sha256(folder.model_file)
+    recipe = folder.recipe()
+    frozen, sha256 = folder.hashed_frozen()
     count = _count(recipe, n_samples)
     certificates = folder.certificates()
     test = certified_samples(folder, frozen, certificates, data)
