@@ -52,6 +52,16 @@ def test_budgets(
     assert budget([folder]) == words
 
 
+def test_epochs_of_other_data_are_those_of_the_history(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    training = TrainingOptions(steps=30)
+    data, model = DataOptions(name="digits"), ModelOptions(name="dense_ugnn")
+    run.start(Recipe(name="r", data=data, model=model, training=training))
+    record = EpochRecord(1, 0.1, 0.5, 0.4, 0.0, 0.01, 1.0)
+    write_history(run.history_file, [replace(record, epoch=number) for number in (1, 2, 3)])
+    assert budget([run]) == "3"
+
+
 def test_a_run_without_weights_has_no_origin(tmp_path: Path) -> None:
     assert trained_with(RunFolder(tmp_path)) == {}
 
@@ -64,6 +74,9 @@ def test_changes_name_what_the_paper_does_otherwise(tmp_path: Path) -> None:
     changed = {"training": training, "model": {"options": options}}
     ours = certified(tmp_path / "ours", ROW, [0.2], 5, **changed)
     assert changes(ours) == "manifold_rate 0.03, linear manifold, head simplex"
+    rounded = RunFolder(tmp_path / "rounded")
+    rounded.start(run.recipe().changed(dtype="float64", profile="float32"))
+    assert changes(rounded) == "dtype float64, profile float32"
     other = RunFolder(tmp_path / "other")
     other.start(Recipe(name="r", model=ModelOptions(name="dense_ugnn")))
     assert changes(other) == NOTHING

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from certified import certified, table_rows
 
 from unitmargin.paper.networks import row_recipe
@@ -67,6 +68,12 @@ def test_relative_curves_start_at_one(tmp_path: Path) -> None:
     run = certified(tmp_path, row_recipe("UGNN+OPLU+updU", "raw"), RADII)
     relative = robust_accuracy([run]).figures["robust-lineplot"][0].axes[2]
     assert relative.lines[0].get_ydata()[0] == 1.0
+
+
+def test_relative_curves_are_relative_to_all_right_predictions(tmp_path: Path) -> None:
+    run = certified(tmp_path, row_recipe("UGNN+OPLU+updU", "raw"), [0.0, 1.0, -9.0, 0.4])
+    relative = robust_accuracy([run]).figures["robust-lineplot"][0].axes[2]
+    assert relative.lines[0].get_ydata()[0] == pytest.approx(2 / 3)
 
 
 def test_the_rows_are_the_raw_ones_and_the_largest() -> None:

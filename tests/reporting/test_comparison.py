@@ -70,7 +70,7 @@ def test_absent_files_are_none(tmp_path: Path) -> None:
     assert (first.history, first.findings, first.searches, first.data) == (None, None, [], None)
     assert second.history is not None
     assert second.findings is not None
-    assert [row["n"] for row in second.searches] == [3]
+    assert [int(search.found.sum()) for search in second.searches] == [3]
 
 
 def test_runs_of_one_name_are_told_apart_by_their_places(tmp_path: Path) -> None:

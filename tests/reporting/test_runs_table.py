@@ -1,10 +1,14 @@
 """The table of runs: results, cost, and only what differs in the recipes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from certified import write_made_searches
 from compared import made_run, verify_made
+from searches import made_search
 
+from unitmargin.certificates.tightness import describe_settings
 from unitmargin.reporting.comparison import Compared, common_epsilons, read_compared
 from unitmargin.reporting.runs_table import (
     Row,
@@ -56,6 +60,25 @@ def test_names_and_places_of_data_are_no_difference(tmp_path: Path) -> None:
     assert recipe_rows(runs) == []
 
 
+def test_searches_of_one_space_and_of_the_same_settings_share_a_row(tmp_path: Path) -> None:
+    radius = [0.5, 1.0]
+    folders = [made_run(tmp_path / name, radius) for name in "ab"]
+    plain = replace(made_search(radius, [1.0, 1.0]), settings=describe_settings("fmn"))
+    longer = replace(made_search(radius, [0.5, 1.0]), settings=describe_settings("fmn", steps=9))
+    behind = made_search([2.0, 4.0], [4.0, 4.0], space="normalised")
+    for folder, searches in zip(folders, ([plain, behind], [longer, plain, behind]), strict=True):
+        labels = folder.certificates().label
+        write_made_searches(folder, [replace(search, label=labels) for search in searches])
+    runs = read_compared(folders)
+    rows = cells(result_rows(runs, common_epsilons(runs)))
+    assert {name: row for name, row in rows.items() if name.startswith("Radius")} == {
+        "Radius / distance, fmn without box": ["0.750 ± 0.250 (2 of 2)"] * 2,
+        "Radius / distance, fmn without box with steps=9": [
+            "not searched", "1.000 ± 0.000 (2 of 2)",
+        ],
+    }  # fmt: skip
+
+
 def test_results_and_cost_by_hand(tmp_path: Path) -> None:
     folders = [
         made_run(tmp_path / "a", [0.5, 1.0, -0.2]),
@@ -67,7 +90,7 @@ def test_results_and_cost_by_hand(tmp_path: Path) -> None:
     assert results["Clean accuracy"] == ["66.67%", "100.00%"]
     assert results["Certified at 0.5"] == ["33.33%", "66.67%"]
     assert results["Median certified radius"] == ["0.750", "1.000"]
-    assert results["Radius / distance, fmn without box"] == [
+    assert results["Radius / distance, fmn without box with steps=3"] == [
         "0.750 ± 0.250 (2 of 2)", "not searched",
     ]  # fmt: skip
     assert results["Checks"] == ["0 of 0 passed", "not verified"]

@@ -275,3 +275,30 @@ def test_no_graph_survives_the_search(solver: str) -> None:
     for tensor in vars(found).values():
         assert tensor.grad_fn is None
     assert x.grad is None
+
+
+SEEN: list[int] = []
+"""Batch sizes of the calls of :class:`Counted`, whose copies share them."""
+
+
+class Counted(nn.Module):
+    """A linear model of five classes that notes how many inputs it is given at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        SEEN.append(len(x))
+        logits: Tensor = self.layer(x)
+        return logits
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_more_inputs_are_evaluated_at_once_than_the_batch_has(solver: str) -> None:
+    torch.manual_seed(0)
+    model, x = Counted(), torch.rand(24, 6)
+    labels = model(x).argmax(1)
+    SEEN.clear()
+    minimal_perturbation(model, x, labels, solver, batch_size=8, **QUICK.get(solver, {}))
+    assert max(SEEN) == 8

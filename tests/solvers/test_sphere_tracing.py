@@ -1,5 +1,6 @@
 """What is special to polar sphere tracing: candidate classes, pruning, corners, steps."""
 
+import pytest
 import torch
 from solvers.cases import exact, labelled, piecewise_linear, trained_ugnn
 from torch import nn
@@ -48,6 +49,34 @@ def test_corner_steps_find_corners() -> None:
     ratios = [found.distance / truth.distance(x) for found in (few, enough)]
     assert float(ratios[0].max()) > 1.001
     assert float(ratios[1].max()) < 1.00001
+
+
+class Faces(nn.Module):
+    """Inside of a box whose faces are ``offsets`` away from 0; the margin grows by another slope
+    from each, so that its gradient need not show the nearest one."""
+
+    def __init__(self, offsets: torch.Tensor, slopes: torch.Tensor) -> None:
+        super().__init__()
+        self.offsets, self.slopes = nn.Parameter(offsets), nn.Parameter(slopes)
+
+    def distances(self, x: torch.Tensor) -> torch.Tensor:
+        return self.offsets + torch.cat((x, -x), dim=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        margin = (self.slopes * self.distances(x)).amin(1)
+        return torch.stack((margin, torch.zeros_like(margin)), dim=1)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 8])
+def test_of_few_entries_the_nearest_valley_is_found(entries: int) -> None:
+    generator = torch.Generator().manual_seed(entries)
+    offsets = 0.5 + torch.rand(2 * entries, generator=generator, dtype=torch.float64)
+    slopes = 1.0 + 9.0 * torch.rand(2 * entries, generator=generator, dtype=torch.float64)
+    x = 0.4 * torch.rand(24, entries, generator=generator, dtype=torch.float64) - 0.2
+    model = Faces(offsets, slopes)
+    found = minimal_perturbation(model, x, torch.zeros(24, dtype=torch.int64))
+    truth = model.distances(x).amin(1).detach()
+    assert torch.allclose(found.distance, truth, rtol=1e-8, atol=0.0)
 
 
 def test_more_steps_are_no_worse_on_the_whole() -> None:

@@ -76,10 +76,14 @@ class Search:
         """Samples whose certificate is contradicted: the point found lies inside the radius."""
         return self.found & (self.distance < self.radius)
 
-    def __str__(self) -> str:
-        where = place_name(self.box, self.space)
+    def changed(self) -> list[str]:
+        """The settings that are not the defaults of the solver."""
         usual = describe_settings(self.solver).split() if self.solver in SOLVERS else []
-        changed = [setting for setting in self.settings.split() if usual and setting not in usual]
+        return [setting for setting in self.settings.split() if usual and setting not in usual]
+
+    def __str__(self) -> str:
+        changed = self.changed()
+        where = place_name(self.box, self.space)
         return " ".join([self.solver, where, *(["with"] if changed else []), *changed])
 
 

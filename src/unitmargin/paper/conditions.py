@@ -47,9 +47,12 @@ def budget(runs: Sequence[RunFolder]) -> str:
 
 
 def trained_epochs(run: RunFolder) -> float:
-    """Epochs that the recipe of a run asks for, also where it counts steps."""
+    """Epochs that the recipe of a run asks for, also where it counts steps; of other data than the
+    paper's those that were trained, as they are counted in its history."""
     recipe = run.recipe()
     training, limit = recipe.training, recipe.data.limit
+    if training.steps and recipe.data.name != "cifar10" and run.history_file.is_file():
+        return float(len(run.history()))
     steps = training.epoch_steps(min(limit or TRAINING_SAMPLES, TRAINING_SAMPLES))
     return training.steps / steps if training.steps else float(training.epochs)
 
@@ -80,7 +83,7 @@ def changes(run: RunFolder) -> str:
         return NOTHING
     ours, paper = (
         recipe.training.model_dump() | {"normalization": recipe.model.normalization}
-        | model_options(recipe)
+        | {"dtype": recipe.dtype, "profile": recipe.profile} | model_options(recipe)
         for recipe in (recipe, row)
     )  # fmt: skip
     unused = {"epochs", "steps", "seed", *UNSEEN, *unused_options(recipe)}

@@ -108,7 +108,12 @@ def at_original_size(runs: Sequence[RunFolder]) -> Figure:
             if paper_row(group[0])[0].endswith(head)
         ]
         draw(axes, chosen, names, "ε", f"Certified accuracy, UGNNs with {head}")
-    drops = [(name, lines / lines[:, :1]) for name, lines in found if lines[:, 0].all()]
+    clean = [np.stack([_clean(run) for run in group]) for group in groups]
+    drops = [
+        (name, lines / shares)
+        for (name, lines), shares in zip(found, clean, strict=True)
+        if shares.all()
+    ]
     draw(relative, drops, names, "ε", "Certified / clean accuracy")
     return figure
 
@@ -148,6 +153,12 @@ def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
     radii = torch.from_numpy(factor * epsilons())
     shares = certified_accuracies(certificates.right, certificates.radius, radii)
     return np.asarray(shares.numpy(), dtype=np.float64)
+
+
+def _clean(run: RunFolder) -> Float64[np.ndarray, " 1"]:
+    """Share of test images that are right, whether anything is certified around them or not."""
+    right = run.certificates().right.numpy()
+    return np.mean(right, keepdims=True, dtype=np.float64)
 
 
 def bands(groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]) -> list[Band]:

@@ -52,12 +52,12 @@ DOTS = (CLASS_COLOURS[4], CLASS_COLOURS[5])
 CAPTION = (
     "A binary UGNN of the plane (recipe moons, sixteen hidden layers of two units, Abs), test "
     "points and contours of f = f_0 - f_1, 0.08 apart: they are parallel curves of the boundary "
-    "(black), so f is the signed distance to it wherever the closest boundary point lies on a "
-    "smooth piece. The cross in orange is a test point, the cross in blue the closest point of the "
-    "other class that sphere tracing found; the circle has the radius |f(x)|."
+    "(black), so f is the signed distance to it wherever f has no kink between a point and its "
+    "closest boundary point. The cross in orange is a test point, the cross in blue the closest "
+    "point of the other class that sphere tracing found; the circle has the radius |f(x)|."
 )
 
-HEADER = ("Test points", "Accuracy", "LB/MAP", "Smallest", "Share above 0.999")
+HEADER = ("Test points", "Accuracy, %", "LB/MAP", "Smallest", "Share above 0.999, %")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,9 @@ def toy_example(runs: Sequence[RunFolder]) -> Output:
         f"{figures.smallest:.3f}",
         f"{100.0 * float((ratio >= TYPICAL).double().mean()):.1f}",
     )
-    table = Table("tab:toy-example", CAPTION + " In percent.", HEADER, [[row]], HEADER)
+    table = Table(
+        "tab:toy-example", CAPTION + " LB/MAP is of the right ones.", HEADER, [[row]], HEADER
+    )
     return Output([table], {"toy-example": (toy_figure(toy), CAPTION)})
 
 

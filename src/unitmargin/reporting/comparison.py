@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from unitmargin.certificates.epsilons import Epsilons, choose_epsilons
-from unitmargin.certificates.tightness import describe
+from unitmargin.certificates.spaces import INPUT
+from unitmargin.certificates.tightness import Search
 from unitmargin.reporting.statistics import (
     Difference,
     Values,
@@ -40,7 +41,7 @@ class Compared:
         model_sha256: of its file.
         facts: hardware, torch and commit of the training.
         data: on what it was trained, by content.
-        searches: what each solver found, as :func:`describe` says it.
+        searches: what each solver found in input units, and under which settings.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Compared:
     data: DataIdentity | None
     history: tuple[EpochRecord, ...] | None
     findings: Findings | None
-    searches: list[dict[str, Any]]
+    searches: list[Search]
 
     def tests_as(self, other: "Compared") -> bool:
         """Whether it was certified on the very samples of another run, as far as files say."""
@@ -176,7 +177,7 @@ def _read(folder: RunFolder, name: str) -> Compared:
         data=folder.origin().identity.data if trained else None,
         history=folder.history() if folder.history_file.is_file() else None,
         findings=folder.findings() if verified else None,
-        searches=[describe(search) for search in folder.searches()] if verified else [],
+        searches=[each for each in folder.searches() if each.space == INPUT] if verified else [],
     )
 
 

@@ -36,8 +36,7 @@ def false_positives(search: Search, epsilon: float) -> dict[str, Any]:
         FP = \{MAP > \epsilon, LB \le \epsilon\}, \; r = \#TP / \#(TP \cup FP)
 
     "Positive" means that the certificate does not reach epsilon; r is the precision of that
-    verdict, the share of positives that are true ones, None where there is no positive. The paper
-    calls it a recall, which would be a share of the samples with a point within epsilon.
+    verdict, the share of positives that are true ones, None where there is no positive.
 
     Source: the paper's appendix, section "Further MAP Estimations Analysis".
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from unitmargin.certificates.epsilons import Epsilons, epsilon_name
-from unitmargin.certificates.tightness import box_name
+from unitmargin.certificates.tightness import Search, describe, place_name
 from unitmargin.reporting.comparison import Compared, certified_share
 from unitmargin.reporting.wording import NO_NUMBER, count, epochs, fixed, percent, seconds, spread
 from unitmargin.runs.recipe import Recipe, own_options
@@ -33,11 +33,10 @@ def result_rows(runs: Sequence[Compared], epsilons: Epsilons) -> list[Row]:
         for epsilon in epsilons.table
     ]
     rows.append(Row("Median certified radius", [_median_radius(run) for run in runs]))
-    for solver, box in dict.fromkeys(key for run in runs for key in _searches(run)):
-        name = f"Radius / distance, {solver.replace('_', ' ')}"
-        where = "without box" if box == box_name(None) else f"in {box}"
-        cells = [_searches(run).get((solver, box), "not searched") for run in runs]
-        rows.append(Row(f"{name} {where}", cells))
+    found = [_searches(run) for run in runs]
+    for name in dict.fromkeys(name for each in found for name in each):
+        cells = [each.get(name, "not searched") for each in found]
+        rows.append(Row(f"Radius / distance, {name}", cells))
     return [*rows, Row("Checks", [_checks(run) for run in runs])]
 
 
@@ -102,13 +101,19 @@ def _median_radius(run: Compared) -> str:
     return fixed(float(radius.quantile(0.5)) if len(radius) else None)
 
 
-def _searches(run: Compared) -> dict[tuple[str, str], str]:
-    """What each solver found in each box, as a text."""
-    return {
-        (row["solver"], row["box"]): f"{spread(row['mean'], row['spread'])} "
-        f"({count(row['n'])} of {count(row['right'])})"
-        for row in run.searches
-    }
+def _searches(run: Compared) -> dict[str, str]:
+    """What each solver found in each box, as a text, by solver, box and changed settings."""
+    return {_search_name(search): _search_cell(search) for search in run.searches}
+
+
+def _search_name(search: Search) -> str:
+    changed = " ".join(["", "with", *search.changed()]) if search.changed() else ""
+    return f"{search.solver.replace('_', ' ')} {place_name(search.box)}{changed}"
+
+
+def _search_cell(search: Search) -> str:
+    row = describe(search)
+    return f"{spread(row['mean'], row['spread'])} ({count(row['n'])} of {count(row['right'])})"
 
 
 def _checks(run: Compared) -> str:

@@ -46,8 +46,10 @@ def ddn(
 
     Guarantee: ``margin``: within 1 % of the true distance on the closed-form classifiers of the
     tests. ``cross_entropy`` has none: where softmax is nearly flat its gradient points away from
-    the *average* of the other classes, and it exceeds the minimum by up to
-    :math:`\sqrt{2 (C - 1) / C}` on a UGNN (1.34 for C = 10, 1 for C = 2).
+    the *average* of the other classes, which is up to
+    :math:`\sqrt{2 (C - 1) / C}` times as far on an affine network with a UPD head (1.34 for C = 10,
+    1 for C = 2). On trained UGNNs of ten classes it was up to 1.4 times as far, and farther where
+    distances are far from 1.
     Cost: ``steps`` forward and backward passes, and with the margin those of :func:`rank_classes`.
     Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
 

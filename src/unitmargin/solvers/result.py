@@ -36,7 +36,9 @@ class MapResult:
 
     Guarantee: at every point with status FOUND a float64 forward pass gave the label a margin of
     at most ``-tau``, ``tau = 1e-10 max(1, max_j |f_j(x)|)``, and the point lies in the box. So
-    ``distance`` is never below the true value by more than float64 rounding.
+    ``distance`` is never below the true value by more than float64 rounding, and above it by what
+    a margin of tau needs: 1e-4 of a distance of 1e-6 where the margin's gradient has norm 1. Choose
+    units of the input in which distances are longer.
     """
 
     point: Float64[Tensor, "batch *shape"]
