@@ -195,6 +195,20 @@ def test_missing_values_of_a_frame_claim_nothing() -> None:
     assert um.certify(network(), frame).label.tolist()[1] == -1
 
 
+def test_a_frame_is_no_input_of_a_network_that_states_an_encoding(use: Use) -> None:
+    """Its columns may be raw, or in another order: 61 years are no 0.5 of a scaled entry."""
+    frozen = network()
+    columns = [{"name": "b", "shift": 40.0, "unit": 42.0}, {"name": "a"}]
+    frozen.facts["encoding"] = {"label": "kind", "columns": columns}
+    frame = pandas.DataFrame(X.numpy(), columns=["a", "b"])
+    labels = torch.zeros(3, dtype=torch.int64)
+    for x in (frame, frame.convert_dtypes(), (frame, labels)) if use is um.certify else (frame,):
+        with pytest.raises(TypeError, match=r"x must hold the numbers .*got a table .*; pass its"):
+            use(frozen, x)
+    for name, value in vars(use(frozen, frame.to_numpy())).items():
+        assert torch.equal(value, getattr(use(network(), X), name)), name
+
+
 def test_a_batch_of_nothing_has_certificates_of_nothing(use: Use) -> None:
     networks = {(2,): network(), (2, 4, 4): um.freeze(um.UGNN((2, 4, 4), 3, depth=1))}
     for shape, frozen in networks.items():

@@ -70,6 +70,12 @@ def test_units_are_said_in_words() -> None:
             "unit lengths of the columns (colour = 4, all others 1); a change of category has the "
             "length 0.25 (colour)",
         ),
+        (
+            "units",
+            [colour.changed(unit=3.0), Column(name="ward", unit=0.7, categories=["a"])],
+            "unit lengths of the columns (colour = 3, ward = 0.7); a change of category has the "
+            "length 0.333334 (colour), 1.42858 (ward)",
+        ),
     ):
         assert Encoding(label="y", scale=scale, columns=columns).units == words
 

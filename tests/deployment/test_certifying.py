@@ -18,6 +18,7 @@ import pytest
 import torch
 from claims import EXAMPLES
 from torch import Tensor
+from torch.nn.modules.module import register_module_forward_hook
 
 import unitmargin as um
 from unitmargin.deployment.certifying import CertifyingNetwork
@@ -104,6 +105,18 @@ def test_it_keeps_its_types() -> None:
         with pytest.raises(TypeError, match="must keep the types its bounds were proved for, got"):
             change()
     assert agree(module.cpu()(example.inputs), example.network, example.inputs, "float32")
+
+
+def test_a_hook_of_all_modules_is_refused() -> None:
+    example = EXAMPLES["head alone"]()
+    module = um.certifying_network(example.network)
+    handle = register_module_forward_hook(lambda module, x, output: None)
+    try:
+        with pytest.raises(TypeError, match=r"hooks of the forward .* got 1, .*; remove"):
+            module(example.inputs)
+    finally:
+        handle.remove()
+    assert agree(module(example.inputs), example.network, example.inputs, None)
 
 
 def test_flushed_denormals_are_refused_at_construction() -> None:

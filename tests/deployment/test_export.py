@@ -1,5 +1,6 @@
 """Exported networks: ONNX Runtime's labels and radii are those of ``certify``."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from onnx.numpy_helper import to_array
 from peers import peer
 from safetensors.torch import save_file
 
@@ -87,6 +89,15 @@ def test_maps_of_every_size(size: tuple[int, int], tmp_path: Path) -> None:
     frozen = convolution(size)
     x = torch.rand(5, *frozen.in_shape)
     assert require_agreement(frozen, exported(frozen, tmp_path), x) == 5
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_maps_beyond_one_table_are_stored_in_half_precision(
+    dtype: torch.dtype, tmp_path: Path
+) -> None:
+    """Which has no Fourier transform of every length."""
+    frozen = convolution((7, 10)).to(dtype)
+    assert require_agreement(frozen, exported(frozen, tmp_path), torch.rand(5, 2, 7, 10)) > 0
 
 
 @pytest.mark.parametrize("name", ["large_convnet", "lip_convnet5", "resnet9"])
@@ -259,6 +270,55 @@ def test_the_same_network_is_the_same_file(tmp_path: Path) -> None:
     for name in ("one.onnx", "two.onnx"):
         um.export_onnx(convolution((3, 4)), tmp_path / name)
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "two.onnx").read_bytes()
+
+
+def test_the_file_states_the_hash_of_its_content(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    um.export_onnx(convolution((3, 4)), file)
+    stated = {entry.key: entry.value for entry in onnx.load(file).metadata_props}["content_sha256"]
+    content = file.read_bytes()
+    assert content.count(stated.encode()) == 1
+    blank = content.replace(stated.encode(), b"0" * 64)
+    assert hashlib.sha256(blank).hexdigest() == stated
+
+
+def test_a_damaged_file_is_refused_and_so_is_one_that_another_program_wrote(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    file, frozen = tmp_path / "model.onnx", um.freeze(um.DenseUGNN((4,), 3))
+    um.export_onnx(frozen, file)
+    content = file.read_bytes()
+    (stored,) = (
+        one for one in map(to_array, onnx.load(file).graph.initializer)
+        if one.shape == (3, 4) and np.array_equal(one, frozen.head.weight.numpy())
+    )  # fmt: skip
+    place = content.index(stored.tobytes()) + stored.itemsize - 1
+    assert content.count(stored.tobytes()) == 1
+    edited = onnx.load(file)
+    edited.doc_string = "edited"
+    digest = content.index(b"content_sha256") + len("content_sha256") + 10
+    for damaged in (
+        flipped(content, place), flipped(content, digest), edited.SerializeToString()
+    ):  # fmt: skip
+        file.write_bytes(damaged)
+        words = r"model.onnx must have the content whose content_sha256 it states, got .*; write it"
+        with pytest.raises(ValueError, match=words) as error:
+            um.Guard(file)
+        assert "\n" not in str(error.value)
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    """With one other bit: of a float64, one of its exponent."""
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def test_a_file_that_states_no_hash_is_opened(tmp_path: Path) -> None:
+    file, frozen = tmp_path / "model.onnx", convolution((3, 4))
+    um.export_onnx(frozen, file)
+    model = onnx.load(file)
+    (place,) = (i for i, entry in enumerate(model.metadata_props) if entry.key == "content_sha256")
+    del model.metadata_props[place]
+    onnx.save(model, file)
+    assert require_agreement(frozen, OnnxModel(file), torch.rand(5, *frozen.in_shape)) == 5
 
 
 class Same(ExactLayer):

@@ -2,11 +2,13 @@
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
 from unitmargin.foundation.cells import (
+    CHANGE,
     canonical,
     category_entry,
     is_missing,
@@ -51,7 +53,11 @@ def test_numbers_of_any_size_are_scaled_whatever_numpy_is_told() -> None:
 
 
 def test_a_change_of_category_is_no_longer_than_its_length() -> None:
-    for unit in (1.0, 0.1, 3.0, 1e-3):
+    """In exact arithmetic, of 1 / unit and of the float64 number that a program compares with."""
+    for unit in (*map(float, range(1, 99)), 0.1, 0.7, 1.5, 1e3, 1e-3, 1e37, 1e-37):
         entry = float(category_entry(unit))
         assert math.isclose(math.hypot(entry, entry), 1 / unit, rel_tol=1e-6)
-    assert math.hypot(float(category_entry(1.0)), float(category_entry(1.0))) <= 1.0
+        squared = 2 * Fraction(entry) ** 2
+        assert squared * Fraction(unit) ** 2 <= 1
+        assert squared <= Fraction(1 / unit) ** 2
+    assert category_entry(1.0) == CHANGE

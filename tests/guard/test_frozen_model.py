@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 import unitmargin as um
 from unitmargin.foundation.files import file_sha256
@@ -100,6 +101,20 @@ def test_the_environment_is_asked_at_every_call(path: Path, sealed: bool) -> Non
             guard(X)
     finally:
         torch.set_float32_matmul_precision(precision)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_hook_of_all_modules_is_refused_at_every_call(path: Path, sealed: bool) -> None:
+    guard = Guard(path, sealed=sealed)
+    guard(X)
+    for register in (register_module_forward_hook, register_module_forward_pre_hook):
+        handle = register(lambda module, x, *output: output[0] * -3 if output else None)
+        try:
+            with pytest.raises(TypeError, match=r"hooks of the forward pass .* got 1, .*; remove"):
+                guard(X)
+        finally:
+            handle.remove()
+    assert len(guard(X)) == len(X)
 
 
 def test_threads_of_torch_are_those_of_the_process(path: Path) -> None:

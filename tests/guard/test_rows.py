@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from onnx_files import write_linear
 
 from unitmargin.data import Encoding, read_inputs
+from unitmargin.foundation.cells import category_entry
 from unitmargin.guard import Answer, Guard
 from unitmargin.guard.rows import RowReader
 
@@ -57,6 +58,25 @@ def test_a_radius_is_a_length_in_the_units_of_the_columns(guard: Guard) -> None:
         assert (answer.outcome, answer.radius) == ("certified", radius)
         assert answer.label == int(float(age) > 40)
     assert one(guard, {"age": 41, "ward": 1}).reason == "radius 0.05 < 0.1"
+
+
+@pytest.mark.parametrize("unit", [0.7, 1.5, 3.0, 6.0, 7.0, 12.0])
+def test_no_threshold_of_a_change_is_passed_where_the_other_word_is_another_class(
+    tmp_path: Path, unit: float
+) -> None:
+    """The border lies just before one of two words."""
+    column = {"name": "ward", "unit": unit, "categories": ["north", "south"]}
+    stated = {"label": "kind", "scale": "units", "columns": [column]}
+    entry = float(category_entry(unit))
+    weight = np.array([[-0.5, 0.5], [0.5, -0.5]]) * np.sqrt(0.5)
+    bias = np.array([0.0, entry * np.sqrt(0.5) - 1e-12])
+    path = tmp_path / "two.onnx"
+    write_linear(path, weight, bias, (2,), None, stated={"encoding": json.dumps(stated)})
+    guard = Guard(path, 1 / unit)
+    north, south = one(guard, {"ward": "north"}), one(guard, {"ward": "south"})
+    assert (north.predicted, south.predicted) == (1, 0)
+    assert north.radius == pytest.approx(1 / unit, rel=1e-6)
+    assert not north.certified
 
 
 def test_rows_are_a_mapping_several_of_them_or_a_frame(guard: Guard) -> None:

@@ -116,6 +116,17 @@ def test_many_classes_are_counted() -> None:
     assert "class 30" not in text
 
 
+@pytest.mark.parametrize("test", [None, "rows.csv"])
+def test_the_command_trains_with_the_table_of_test_rows(test: str | None) -> None:
+    recipe = Recipe(name="x", data=DataOptions(name="table", path="a.csv", test=test))
+    _, text = read_card(card(Subject(frozen(["a", "b"]), recipe)))
+    given = " --set data.test=TEST" if test else ""
+    assert f"unitmargin run recipe.toml --data DATA{given} --out runs/again" in text
+    assert ("TEST that of test rows" in text) == bool(test)
+    assert "rows.csv" not in text
+    assert "\n\nThe recipe has seed 0." in text or test
+
+
 def test_an_edited_card_is_known() -> None:
     text = card(Subject(frozen(["a", "b"])))
     assert is_sealed(text)

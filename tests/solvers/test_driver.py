@@ -336,3 +336,17 @@ def test_a_model_without_gradients_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"model must be differentiable .* remove no_grad"):
         minimal_perturbation(Constant(), X, torch.zeros_like(Y))
+
+
+def test_a_frame_is_no_input_of_a_network_that_states_an_encoding() -> None:
+    torch.manual_seed(0)
+    frozen = um.freeze(um.DenseUGNN((2,), 3))
+    frame = pandas.DataFrame(torch.zeros(2, 2).numpy())
+    labels = frozen(torch.zeros(2, 2)).argmax(1)
+    minimal_perturbation(frozen, frame, labels, "deepfool")
+    um.audit(frozen, frame)
+    frozen.facts["encoding"] = {"label": "kind", "columns": [{"name": "0"}, {"name": "1"}]}
+    with pytest.raises(TypeError, match="x must hold the numbers that the encoding"):
+        minimal_perturbation(frozen, frame, labels, "deepfool")
+    with pytest.raises(TypeError, match="x must hold the numbers that the encoding"):
+        um.audit(frozen, frame)

@@ -85,7 +85,6 @@ def test_a_row_that_claims_nothing_and_fails_is_counted_once(run: RunFolder) -> 
     [
         ("certificates.csv", "certify {}"),
         ("certificates.json", "certify {}"),
-        ("model.safetensors", "freeze {}"),
         ("inputs.safetensors", "certify {} --inputs"),
     ],
 )
@@ -93,6 +92,17 @@ def test_a_missing_file_names_the_command(run: RunFolder, name: str, command: st
     (run.path / name).unlink()
     message = f"{name} does not exist; run `unitmargin {command.format(run.path)}` first"
     with pytest.raises(FileNotFoundError, match=message):
+        check_files(run.path)
+
+
+def test_a_missing_model_is_frozen_of_a_run_and_passed_elsewhere(run: RunFolder) -> None:
+    """Certificates that an exported file issued lie in a folder that freeze makes nothing of."""
+    run.model_file.unlink()
+    words = r"model.safetensors does not exist; pass --model with .* certificates.json names"
+    with pytest.raises(FileNotFoundError, match=words):
+        check_files(run.path)
+    (run.path / "weights.safetensors").touch()
+    with pytest.raises(FileNotFoundError, match=f"run `unitmargin freeze {run.path}` first"):
         check_files(run.path)
 
 

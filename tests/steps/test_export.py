@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cards import read_card
 from safetensors.torch import save_file
@@ -16,7 +17,7 @@ from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard import OnnxModel
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, read_recipe, write_recipe
-from unitmargin.steps.certify import certify_run
+from unitmargin.steps.certify import certify_model, certify_run
 from unitmargin.steps.check import check_files
 from unitmargin.steps.export import export
 from unitmargin.steps.freeze import freeze_run
@@ -174,6 +175,35 @@ def test_a_former_export_is_replaced_whole(finished: RunFolder, tmp_path: Path) 
     export(finished.model_file, out)
     assert set(contents(out)) == ALWAYS
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_folder_that_was_held_is_exported_to_again(finished: RunFolder, tmp_path: Path) -> None:
+    out = tmp_path / "up"
+    export(finished.path, out)
+    (out / ".holder").write_text("process 1")
+    with RunFolder(out).hold():
+        pass
+    assert (out / ".lock").exists()
+    export(finished.path, out)
+    assert set(contents(out)) == WHOLE
+
+
+@pytest.mark.parametrize("path", ["", "model.safetensors"])
+def test_new_inputs_of_an_exported_folder_replace_nothing_that_was_shipped(
+    finished: RunFolder, tmp_path: Path, path: str
+) -> None:
+    out, data = tmp_path / "up", tmp_path / "new.npy"
+    export(finished.path / path, out)
+    before = contents(out)
+    np.save(data, np.zeros((3, 1, 8, 8), np.uint8))
+    for place in (out, out / "model.onnx"):
+        assert "3 new inputs" in certify_model(place, data, out=tmp_path / "issued")
+        with pytest.raises(ValueError, match=r"out must be a folder of its own, .* or exported"):
+            certify_model(place, data, out=out)
+    if not path:
+        with pytest.raises(ValueError, match=r"out must be given for .*, an exported folder"):
+            certify_model(out)
+    assert contents(out) == before
 
 
 @pytest.mark.parametrize(

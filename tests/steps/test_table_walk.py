@@ -164,6 +164,19 @@ def test_the_table_in_another_place_is_the_data_set_of_the_run(
     assert "certify: 20 new inputs, " in certify_run(run, data=moved, out=tmp_path / "out")
 
 
+def test_of_an_exported_folder_every_table_is_new(
+    run: RunFolder, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    """No share of its rows is drawn, and no certificate that was shipped is replaced."""
+    out, other = tmp_path / "up", tmp_path / "other.csv"
+    export(run.path, out)
+    frame.tail(40).to_csv(other, index=False)
+    before = (out / "certificates.csv").read_bytes()
+    assert "certify: 40 new inputs, " in certify_run(RunFolder(out), data=other)
+    assert (out / "certificates.csv").read_bytes() == before
+    assert (out / "certified-other.csv" / "certificates.csv").is_file()
+
+
 def test_a_file_with_another_encoding_is_refused(run: RunFolder, tmp_path: Path) -> None:
     from unitmargin.frozen import save
 

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
+from unitmargin.data import ENCODING
 from unitmargin.foundation.choice import require_kind
-from unitmargin.foundation.numbers import Numbers, as_tensor
+from unitmargin.foundation.numbers import Numbers, as_tensor, require_encoded
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.network import Network
@@ -192,6 +194,8 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
 
 def _inputs(network: Network, x: Numbers) -> Tensor:
     """``x`` in the type of the network; raises unless it is a batch of its inputs."""
+    if isinstance(network, FrozenNetwork):
+        require_encoded("x", x, network.facts.get(ENCODING))
     inputs = as_tensor("x", x)
     network.require_input(inputs)
     if not len(inputs):

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
-from unitmargin.data import Dataset, Samples, is_torch_data
+from unitmargin.data import ENCODING, Dataset, Samples, is_torch_data
 from unitmargin.foundation.choice import require_choice
-from unitmargin.foundation.numbers import Numbers, ToNumPy, as_tensor
+from unitmargin.foundation.numbers import Numbers, ToNumPy, as_tensor, require_encoded
 from unitmargin.frozen import FrozenNetwork, require_frozen
 
 DOMAINS = ("model", "any")
@@ -50,12 +50,14 @@ def require_inputs(frozen: FrozenNetwork, x: object, domain: str) -> Tensor:
     Entries that are NaN or infinite lie in every domain: nothing is claimed of their samples.
 
     Raises:
-        TypeError: a model that is not frozen, or what is no tensor, array or data frame.
+        TypeError: a model that is not frozen, what is no tensor, array or data frame, or a data
+            frame where the network states an encoding of a table's columns.
         ValueError: another type, shape or device than the network takes, or finite entries outside
             of the domain.
     """
     require_frozen(frozen)
     require_choice("domain", domain, DOMAINS)
+    require_encoded("x", x, frozen.facts.get(ENCODING))
     inputs = as_tensor("x", x)
     frozen.require_input(inputs)
     if domain == "model":

@@ -1,5 +1,6 @@
 """What radii are measured in, by what a model file states of the columns of its training table."""
 
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 INPUTS = "the units of the inputs"
@@ -31,6 +32,11 @@ def _of_table(encoding: Any) -> str:
     lengths = {name: 1.0 / unit for name, unit, categories in columns if categories}
     if not lengths:
         return words
-    each = ", ".join(f"{length:g} ({name})" for name, length in lengths.items())
+    each = ", ".join(f"{_raised(length):g} ({name})" for name, length in lengths.items())
     alike = set(lengths.values()) == {1.0}
     return f"{words}; a change of category has the length {'1' if alike else each}"
+
+
+def _raised(length: float) -> float:
+    """Rounded up to six digits, so that a radius of the number that is said covers the change."""
+    return float(Context(prec=6, rounding=ROUND_CEILING).plus(Decimal(repr(length))))

@@ -1,6 +1,7 @@
 """How the columns of a table become the numbers of an input, and what a radius then means."""
 
 import math
+from decimal import ROUND_CEILING, Context
 from typing import Annotated, Any
 
 import numpy as np
@@ -200,10 +201,16 @@ def missing(where: str, cell: str) -> ValueError:
 
 
 def _changes(columns: list[Column]) -> str:
+    """Lengths, rounded up: a radius of the number that is said covers the change."""
     lengths = {column.name: 1.0 / column.unit for column in columns}
     if set(lengths.values()) == {1.0}:
         return "1"
-    return ", ".join(f"{length:g} ({name})" for name, length in lengths.items())
+    return ", ".join(f"{_raised(length):g} ({name})" for name, length in lengths.items())
+
+
+def _raised(length: float) -> float:
+    """Rounded up to the digits that are shown."""
+    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(repr(length)))
 
 
 def radius_units(units: str | None = None) -> str:

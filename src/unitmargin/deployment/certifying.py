@@ -10,6 +10,7 @@ from unitmargin.certificates.certify import traceable_certificate
 from unitmargin.frozen import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import Profile, find_profile
 from unitmargin.frozen.proof import input_norms
+from unitmargin.layers.faithful import require_no_global_hooks
 
 
 class CertifyingNetwork(nn.Module):
@@ -20,7 +21,8 @@ class CertifyingNetwork(nn.Module):
 
     Raises:
         TypeError: it is moved to another type, whose numbers nothing was proved of; or, when it is
-            called, inputs that are no floating-point numbers.
+            called, inputs that are no floating-point numbers, or a hook of the forward pass of all
+            modules.
         ValueError: when it is called, inputs of another shape or device than the network's.
     """
 
@@ -42,6 +44,7 @@ class CertifyingNetwork(nn.Module):
         self.limit = bounds.limit
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> dict[str, Tensor]:
+        require_no_global_hooks()
         self.network.require_input(x)
         x = x.detach()
         with torch.autocast(x.device.type, enabled=False):

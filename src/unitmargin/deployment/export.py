@@ -14,7 +14,14 @@ from unitmargin.data import ENCODING, radius_units, read_encoding
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, read_hashed, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, load, require_frozen, save
-from unitmargin.guard.onnx_model import FORMAT, IMAGES_FACT, OnnxModel
+from unitmargin.guard.onnx_model import (
+    BLANK,
+    DIGEST,
+    FORMAT,
+    IMAGES_FACT,
+    OnnxModel,
+    content_sha256,
+)
 
 DRAWN = 16
 """Inputs on which the written file has to agree."""
@@ -44,7 +51,8 @@ def export_onnx(
     ``encoding`` (what became of the columns of a table; inputs are the numbers that it gives),
     ``images`` (how inputs are made of images, where that is not as they are), ``model_sha256`` (of
     ``model_file``, which holds the network; default: of the file that :func:`unitmargin.save`
-    writes of it), and ``unitmargin`` (the version).
+    writes of it), ``unitmargin`` (the version) and ``content_sha256`` (of this file, in which its
+    own 64 characters are read as zeros): whoever opens the file finds by it that it was damaged.
 
     Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
     moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
@@ -84,6 +92,9 @@ def export_onnx(
 
     sha256 = _saved_sha256(frozen) if origin is None else _own_sha256(frozen, origin)
     model = onnx_model(frozen, _stated(frozen, sha256), inputs)
+    content = model.SerializeToString()
+    (entry,) = (entry for entry in model.metadata_props if entry.key == DIGEST)
+    entry.value = content_sha256(content, BLANK)
     with write_aside(file) as aside:
         aside.write_bytes(model.SerializeToString())
         _require_agreement(frozen, OnnxModel(aside))
@@ -136,6 +147,7 @@ def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
         "profile": "float64",
         "model_sha256": model_sha256,
         "unitmargin": __version__,
+        DIGEST: BLANK,
     }
 
 

@@ -4,6 +4,7 @@ Each computes what its layer does, by sums of products in float64, comparisons a
 evaluation whose errors docs/soundness.md bounds. Activations lie with the batch last.
 """
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -43,9 +44,13 @@ def write_layer(graph: Graph, layer: FixedLayer, x: Value) -> Value:
 
 
 def output_shape(layer: FixedLayer, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of one output, from an evaluation of no samples."""
-    like = next(layer.buffers(), torch.empty(0))
-    return tuple(layer(torch.empty(0, *shape, dtype=like.dtype, device=like.device)).shape[1:])
+    """The shape of one output, from an evaluation of no samples.
+
+    In float64: half precision has no Fourier transform of every length.
+    """
+    device = next((buffer.device for buffer in layer.buffers()), torch.device("cpu"))
+    nothing = torch.empty(0, *shape, dtype=torch.float64, device=device)
+    return tuple(copy.deepcopy(layer).double()(nothing).shape[1:])
 
 
 def _places(shape: tuple[int, ...]) -> Tensor:

@@ -1,6 +1,7 @@
 """Cells of tables as text, and the numbers that they become."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ FLOATING_SIGNS = ("e", "E", ".")
 CHANGE = np.float32(math.sqrt(0.5))
 """The entry of a one-hot block: a change of category moves two entries by it, which is a length of
 1, and rounded to float32 a little less, so a radius of 1 covers it."""
+
+LONGEST = math.sqrt(0.5) * (1.0 - 2.0**-50)
+"""What an entry times its unit is at most: three roundings in float64 are covered by 2^-50."""
 
 
 def is_number(cell: str) -> bool:
@@ -68,7 +72,14 @@ def scaled_to_unit(numbers: NDArray[np.float64], shift: float, unit: float) -> N
         return np.asarray((numbers - shift) / unit).astype(np.float32)
 
 
+@lru_cache
 def category_entry(unit: float) -> np.float32:
-    """What stands in the entry of a row's category, beside zeros."""
+    """What stands in the entry of a row's category, beside zeros.
+
+    Guarantee: a change of category is no longer than ``1 / unit``, exactly and in float64.
+    """
     with np.errstate(all="ignore"):
-        return np.float32(CHANGE / np.float32(unit))
+        entry = np.float32(CHANGE / np.float32(unit))
+        while LONGEST / unit < float(entry) < math.inf:
+            entry = np.nextafter(entry, np.float32(0.0))
+    return entry

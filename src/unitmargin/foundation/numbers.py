@@ -73,6 +73,23 @@ def as_tensor(what: str, value: object, kinds: str = ANY) -> Tensor:
     return torch.from_numpy(array)
 
 
+def require_encoded(what: str, value: object, encoding: object) -> None:
+    """Raise unless rows of a table were encoded, where a network states an encoding of them.
+
+    Names of columns are those of a table as it is: its numbers have other units, and perhaps
+    another order, than the inputs of the network. ``encoding`` is None where it states none.
+
+    Raises:
+        TypeError: what has columns by name.
+    """
+    if encoding is not None and hasattr(value, "columns"):
+        raise TypeError(
+            f"{what} must hold the numbers that the encoding of the network gives, got a table "
+            "with columns by name; pass its rows to a unitmargin.Guard of the model file, or the "
+            "encoded numbers as an array"
+        )
+
+
 def as_labels(what: str, value: object) -> Tensor:
     """Class numbers as an int64 tensor; see :func:`as_tensor`.
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from unitmargin.foundation.choice import choose
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Arithmetic
+from unitmargin.layers.faithful import require_no_global_hooks
 
 THREAD_NUMBERS = 2**15
 """Numbers that torch leaves to one thread: with as many for each, every thread has its share."""
@@ -95,9 +96,11 @@ def require_environment(profile: Profile, device: torch.device) -> None:
     """Refuse settings under which the profile's arithmetic is not what its bounds assume.
 
     Raises:
+        TypeError: a hook of the forward pass of all modules, which evaluates something else.
         ProfileError: denormal numbers are flushed to zero, or products of float32 numbers may be
             computed in TF32 or bfloat16.
     """
+    require_no_global_hooks()
     if not bool(_halved(profile.dtype, device).all()):
         raise ProfileError(
             f"profile {profile.name} needs denormal numbers, but some are flushed to zero on "

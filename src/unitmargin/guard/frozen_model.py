@@ -33,6 +33,7 @@ class FrozenModel:
         ValueError: an unknown profile, weights that it cannot hold, or a file that was replaced
             while it was read.
         ProfileError: here and at every evaluation, an environment that breaks its arithmetic.
+        TypeError: here and at every evaluation, a hook of the forward pass of all modules.
     """
 
     def __init__(self, path: Path, profile: str | None = None, sealed: bool = True) -> None:
@@ -54,7 +55,7 @@ class FrozenModel:
         """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none.
 
         Raises:
-            TypeError: what are no real numbers.
+            TypeError: what are no real numbers, or a hook of the forward pass of all modules.
             ValueError: integers or truth values.
         """
         require_floats(x)

@@ -65,11 +65,12 @@ class Guard:
     Thread-safe. It answers in the process that opened it alone: threads of the evaluation do not
     outlive a fork, so a fork is refused, and so is pickling.
 
-    Sealed (the default), it compares weights with the hash in the file when it opens it, and never
-    again. It then assumes that nobody writes to the memory in which the network lies. The guard
-    reads that network from the file and shares it with nobody, so only a fault of the machine, or
-    code that reaches into ``guard.model``, could. ``sealed=False`` compares all weights at every
-    call; only those of a model file can be compared.
+    Sealed (the default), it compares the file with the hash in it when it opens it, and nothing
+    afterwards. That finds damage, not malice: whoever changes a file can write its hash anew. It
+    then assumes that nobody writes to the memory in which the network lies. The guard reads that
+    network from the file and shares it with nobody, so only a fault of the machine, or code that
+    reaches into ``guard.model``, could. ``sealed=False`` compares all weights at every call; only
+    those of a model file can be compared again.
 
     Attributes:
         reject_below: the threshold.
@@ -82,12 +83,12 @@ class Guard:
         reject_below: radius that an answer has to exceed, in units of the inputs.
         profile: whose certificates are issued; default: that of the file. An exported network has
             only its own.
-        sealed: whether weights are compared once, when the file is opened.
+        sealed: whether the network is compared once, when the file is opened.
         threads: of one evaluation by onnxruntime; default: its own choice.
 
     Raises:
         TypeError: an argument of another kind; when called, what is no array of real numbers and no
-            row of a table.
+            row of a table; of a model file, a hook of the forward pass of all modules.
         ValueError: a negative or infinite threshold, a file of another kind or a damaged one, an
             option that the file does not have; when called, integers, another shape, or other
             columns than those of the table.

@@ -1,5 +1,6 @@
 """An exported network, evaluated by ONNX Runtime: NumPy arrays in, claims out, no torch."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,11 @@ from unitmargin.guard.inputs import require_floats
 
 FORMAT = "unitmargin-onnx-1"
 """What the metadata of a file must state."""
+
+DIGEST = "content_sha256"
+"""The entry of the metadata that holds the SHA-256 of the file, with itself read as ``BLANK``."""
+
+BLANK = "0" * 64
 
 IMAGES_FACT = "images"
 """The fact of a model file, and the entry of an exported one, that says how inputs are made of
@@ -46,6 +52,9 @@ class OnnxModel:
 
     Thread-safe: an evaluation changes nothing. It needs NumPy and onnxruntime alone.
 
+    The content of the file is compared with the hash that it states, if it states one: that finds
+    damage and edits, and nobody who writes the hash anew.
+
     Attributes:
         classes: names of the classes.
         in_shape: shape of one input.
@@ -65,7 +74,7 @@ class OnnxModel:
     Raises:
         ImportError: onnxruntime is not installed.
         FileNotFoundError: no such file.
-        ValueError: a file that is damaged, or was not written by ``unitmargin export``.
+        ValueError: a file that is damaged or edited, or was not written by ``unitmargin export``.
     """
 
     def __init__(self, path: str | Path, threads: int | None = None, level: str = "all") -> None:
@@ -80,6 +89,7 @@ class OnnxModel:
             raise ValueError(
                 f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; {STEP}"
             )
+        _require_content(file, stated.get(DIGEST))
         try:
             self._read(stated)
         except (LookupError, TypeError, ValueError) as error:
@@ -121,6 +131,29 @@ class OnnxModel:
         missing = set(OUTPUTS) - {output.name for output in self.session.get_outputs()}
         if missing:
             raise ValueError(f"no output {', '.join(sorted(missing))}")
+
+
+def content_sha256(content: bytes, stated: str) -> str:
+    """SHA-256 of a file in which the hash that it states is read as ``BLANK``.
+
+    Example:
+        >>> content_sha256(b"x" + b"9" * 64, "9" * 64) == content_sha256(b"x" + b"0" * 64, BLANK)
+        True
+    """
+    place, parts = content.find(stated.encode()), memoryview(content)
+    digest = hashlib.sha256(parts[:place])
+    digest.update(BLANK.encode())
+    digest.update(parts[place + len(BLANK) :])
+    return digest.hexdigest()
+
+
+def _require_content(file: Path, stated: str | None) -> None:
+    """Raise unless a file has the content whose hash it states; earlier exports state none."""
+    if stated is not None and content_sha256(file.read_bytes(), stated) != stated:
+        raise ValueError(
+            f"{file} must have the content whose {DIGEST} it states, got another one, which was "
+            f"damaged, or written by another program; {STEP} again"
+        )
 
 
 def _open(file: Path, threads: int | None, level: str) -> Any:

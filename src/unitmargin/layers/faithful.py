@@ -30,7 +30,7 @@ def require_faithful(network: Network) -> None:
         TypeError: one of these, or a module that is no layer, by its name in the network; a hook of
             the forward pass of all modules.
     """
-    _require_no_global_hooks()
+    require_no_global_hooks()
     for path, module in network.named_modules():
         name = path or type(network).__name__
         for method, rule in _overridden(module):
@@ -55,7 +55,8 @@ def require_faithful(network: Network) -> None:
     network.named_layers()
 
 
-def _require_no_global_hooks() -> None:
+def require_no_global_hooks() -> None:
+    """Raise a TypeError for a hook of the forward pass of all modules."""
     hooks = len(torch_module._global_forward_hooks) + len(torch_module._global_forward_pre_hooks)
     if hooks:
         raise TypeError(

@@ -157,8 +157,7 @@ def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
 
 def _clean(run: RunFolder) -> Float64[np.ndarray, " 1"]:
     """Share of test images that are right, whether anything is certified around them or not."""
-    right = run.certificates().right.numpy()
-    return np.mean(right, keepdims=True, dtype=np.float64)
+    return np.array([run.certificates().right.double().mean().item()])
 
 
 def bands(groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]) -> list[Band]:

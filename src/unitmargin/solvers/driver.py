@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from unitmargin.data import ENCODING
 from unitmargin.foundation.choice import require_choice, require_kind
 from unitmargin.foundation.numbers import (
     Numbers,
     as_labels,
     as_tensor,
     require_amount,
+    require_encoded,
     require_floating,
     require_interval,
     require_whole,
@@ -50,6 +52,8 @@ def search(
     options: Mapping[str, Any],
 ) -> MapResult:
     """Run one solver over all samples, batch by batch. See :func:`minimal_perturbation`."""
+    if isinstance(model, FrozenNetwork):
+        require_encoded("x", x, model.facts.get(ENCODING))
     inputs, classes = as_tensor("x", x), as_labels("labels", labels)
     bounds = require_arguments(model, inputs, classes, box, refinements, batch_size)
     require_options(solver, options)

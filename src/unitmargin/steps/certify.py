@@ -31,6 +31,9 @@ from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
 
+GRAPH = "model.onnx"
+"""A folder with it was made by `unitmargin export`, or is a run that holds an exported file."""
+
 
 def certify_samples(
     frozen: FrozenNetwork, samples: Samples, profile: str | None = None
@@ -62,7 +65,7 @@ def certify_run(
         data: where the data set is, if it has moved since the training; or new inputs, which are
             not laid out as a data set (:func:`read_inputs`).
         out: where the certificates are written; default: the run folder, of new inputs a folder
-            in it that is named after them.
+            in it that is named after them. What an exported folder holds is never replaced.
         profile, device: of the evaluation; default: the model's own profile.
         batch_size: inputs a forward pass.
 
@@ -80,7 +83,7 @@ def certify_run(
             f"profile must be {frozen.profile}, the run's own, where verify and report read the "
             f"certificates, got {certifier.profile}; name another folder by --out"
         )
-    place = folder.path if out is None else _require_out(out)
+    place = _require_own(folder) if out is None else _require_out(out)
     samples = folder.test_samples(frozen, data)
     with _spool(inputs, place) as kept:
         certificates = _certify(certifier, samples, batch_size, kept)
@@ -147,9 +150,10 @@ def certify_new(
 def _own(folder: RunFolder, data: Path) -> bool:
     """Whether data are laid out as the data set of a run; if they are it, their content says.
 
-    A table has one layout alone, so there it is the content that tells.
+    A table has one layout alone, so there it is the content that tells. Without the weights nothing
+    says what the content was: an exported folder has no data of its own.
     """
-    if not folder.recipe_file.is_file():
+    if not (folder.recipe_file.is_file() and folder.weights_file.is_file()):
         return False
     split = folder.split()
     if split is not None:
@@ -167,13 +171,28 @@ def _beside(folder: Path, data: Path) -> Path:
     return folder / f"certified-{data.resolve().name}"
 
 
-def _require_out(out: Path) -> Path:
-    """Raise for the folder of a run, whose own certificates verify and report read, and for one
-    that holds something else than certificates."""
-    if RunFolder(out).recipe_file.exists():
+def _is_exported(folder: RunFolder) -> bool:
+    """Whether export wrote a folder: its certificates are those that its card speaks of."""
+    return (folder.path / GRAPH).is_file() and not folder.weights_file.is_file()
+
+
+def _require_own(folder: RunFolder) -> Path:
+    """The place of a run's own certificates, which an exported folder has as they were shipped."""
+    if _is_exported(folder):
         raise ValueError(
-            f"out must be a folder of its own, got the run folder {out}, whose certificates "
-            "would be lost; name another one"
+            f"out must be given for {folder.path}, an exported folder, whose certificates would be "
+            "lost, got None; name another folder by --out"
+        )
+    return folder.path
+
+
+def _require_out(out: Path) -> Path:
+    """Raise for the folder of a run, whose own certificates verify and report read, for an exported
+    one, and for one that holds something else than certificates."""
+    if RunFolder(out).recipe_file.exists() or _is_exported(RunFolder(out)):
+        raise ValueError(
+            f"out must be a folder of its own, got the run folder or exported folder {out}, whose "
+            "certificates would be lost; name another one"
         )
     names = {file.name for file in out.iterdir()} if out.is_dir() else set()
     if names and RunFolder(out).certificates_file.name not in names:

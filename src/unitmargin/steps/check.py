@@ -33,7 +33,7 @@ def check_files(
     files = (
         (table, f"run `unitmargin {certify}` first"),
         (table.with_suffix(".json"), f"run `unitmargin {certify}` first"),
-        (model or _model(folder), f"run `unitmargin freeze {folder}` first"),
+        (model or _model(folder), _model_step(folder)),
         (inputs or folder / "inputs.safetensors", kept),
     )
     given = {model: "--model", inputs: "--inputs"}
@@ -60,6 +60,13 @@ def check_files(
 def _is_run(folder: Path) -> bool:
     """Whether a run's own certificates stand there; those of new inputs have their own folder."""
     return not folder.is_dir() or (folder / "model.safetensors").is_file()
+
+
+def _model_step(folder: Path) -> str:
+    """Where the model comes from that is not there: only a run can make it."""
+    if (folder / TRAINED).is_file():
+        return f"run `unitmargin freeze {folder}` first"
+    return "pass --model with the model file whose SHA-256 certificates.json names (model_sha256)"
 
 
 def _model(folder: Path) -> Path:
