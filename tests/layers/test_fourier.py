@@ -126,6 +126,17 @@ def test_tables_are_made_anew_in_float64() -> None:
     assert torch.equal(there_and_back.basis, transform.basis)
 
 
+def test_tables_have_the_default_type() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        transform, kernel = CircularTransform((3, 5)), KernelTransform((3, 3), (4, 5))
+        assert torch.equal(transform.basis, transform.matrix())
+        assert torch.equal(kernel.pairs, kernel._tables()[1])
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert CircularTransform((3, 5)).basis.dtype == torch.float32
+
+
 def test_tables_are_not_part_of_the_state() -> None:
     assert not CircularTransform((3, 5)).state_dict()
     assert not CircularTransform((9, 9)).state_dict()

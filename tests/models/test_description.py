@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from unitmargin.models import UGNN, Classifier, DenseUGNN, ResNet9, build_model, describe_network
+from unitmargin.models import (
+    UGNN,
+    Classifier,
+    DenseUGNN,
+    MixingUGNN,
+    ResNet9,
+    build_model,
+    describe_network,
+    without_settings,
+)
 
 
 def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
@@ -23,6 +32,23 @@ def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
         "features.8": "Abs",
         "head": "SimplexUPD raw 3x5 bias 3",
     }
+
+
+def test_layers_on_slices_say_how_they_cut_maps() -> None:
+    plan = ["fold 4", "window 2 1", "reflect group 8"]
+    words = describe_network(MixingUGNN((1, 8, 8), 4, plan=plan))
+    assert words["features.1"] == (
+        "OrthogonalMixing [arrangement Windows(map_size=(2, 2), size=2, shift=1), absolute 16] "
+        "raw 1x64x64 bias 1x64"
+    )
+    assert words["features.2"] == (
+        "OrthogonalReflection [arrangement Groups(map_size=(2, 2), size=8)] raw 2x8x32 bias 2x8"
+    )
+    assert without_settings(words["features.1"]) == "OrthogonalMixing raw 1x64x64 bias 1x64"
+
+
+def mixing(*plan: str, absolute: float = 0.25) -> Callable[[], Classifier]:
+    return lambda: MixingUGNN((1, 8, 8), 4, plan=["fold 4", *plan], absolute=absolute)
 
 
 PAIRS: dict[str, tuple[Callable[[], Classifier], Callable[[], Classifier], str]] = {
@@ -55,6 +81,14 @@ PAIRS: dict[str, tuple[Callable[[], Classifier], Callable[[], Classifier], str]]
         lambda: ResNet9((1, 16, 16), 3, width=2, activation="maxmin"),
         lambda: ResNet9((1, 16, 16), 3, width=2, activation="oplu"),
         "features.5",
+    ),
+    "the shift of windows": (mixing("window 2 0"), mixing("window 2 1"), "features.1"),
+    "the kind of an arrangement": (mixing("shift"), mixing("window 1"), "features.1"),
+    "absolute values": (mixing("shift"), mixing("shift", absolute=0.75), "features.1"),
+    "the shift of reflected windows": (
+        mixing("reflect window 2 0"),
+        mixing("reflect window 2 1"),
+        "features.1",
     ),
     "the map under kernels of one shape": (
         lambda: build_model("ugnn", (1, 8, 8), 3, depth=1, hidden=(3,)),

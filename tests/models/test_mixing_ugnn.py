@@ -20,6 +20,12 @@ def test_gradients_have_norm_one_on_every_map(in_shape: tuple[int, int, int]) ->
     assert model.signed_distance
 
 
+@pytest.mark.parametrize("absolute", [-1.0, float("nan"), float("inf")])
+def test_a_share_that_is_none_is_refused(absolute: float) -> None:
+    with pytest.raises(ValueError, match="absolute must be finite and >= 0, got"):
+        MixingUGNN((1, 8, 8), 4, absolute=absolute)
+
+
 def test_every_word_of_a_plan_is_a_layer() -> None:
     plan = ["fold 2", "window 2", "shift", "position", "group 4"]
     model = build_model("mixing_ugnn", (3, 8, 8), 4, plan=plan, absolute=0.5)

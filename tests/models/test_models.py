@@ -97,7 +97,7 @@ def test_nothing_warns_where_nothing_is_to_be_stored(recwarn: pytest.WarningsRec
         model.train()(x)
         fixed_network(model.eval())(x)
         freeze(model)(x)
-        DenseUGNN((6,), 3, linear="manifold").eval()(x)
+        DenseUGNN((6,), 3, linear="manifold", head="lln").eval()(x)
     train(model, (x, torch.arange(4) % 3), (x, torch.arange(4) % 3), epochs=1, quiet=True)
     assert not recwarn.list
 
@@ -108,6 +108,10 @@ def test_nothing_warns_where_nothing_is_to_be_stored(recwarn: pytest.WarningsRec
         (lambda: DenseUGNN((1024,), 10, linear="bjorck", hidden=(512,)), True),
         (lambda: DenseUGNN((64,), 10, linear="bjorck"), False),
         (lambda: DenseUGNN((2048,), 10, linear="manifold", hidden=(1024,)), False),
+        (lambda: DenseUGNN((2048,), 1000, linear="manifold", hidden=(2048,)), True),
+        (lambda: DenseUGNN((2048,), 1000, linear="manifold", head="bounded", hidden=()), True),
+        (lambda: DenseUGNN((2048,), 1000, linear="manifold", head="manifold", hidden=()), True),
+        (lambda: DenseUGNN((2048,), 100, linear="manifold", hidden=()), False),
         (lambda: build_model("lip_convnet5", (3, 32, 32), 10), True),
         (lambda: build_model("large_convnet", (3, 16, 16), 10), True),
     ],
@@ -121,8 +125,11 @@ def test_models_of_another_default_type_are_of_that_type() -> None:
     torch.set_default_dtype(torch.float64)
     try:
         for conv in ORTHOGONAL_CONVS:
-            model = build_model("ugnn", (1, 8, 8), 3, conv=conv)
+            model = build_model("ugnn", (1, 8, 8), 3, conv=conv).eval()
             assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
-            assert model(torch.rand(2, 1, 8, 8)).dtype == torch.float64
+            x = torch.rand(2, 1, 8, 8)
+            logits = model(x)
+            assert logits.dtype == torch.float64
+            assert (logits - model.double()(x)).abs().max() <= 1e-12
     finally:
         torch.set_default_dtype(torch.float32)

@@ -11,6 +11,7 @@ from unitmargin.layers.activations import Abs, MaxMin
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.rearrangement import PixelUnshuffle
 from unitmargin.models import ConvexResidual
+from unitmargin.orthogonal.cholesky import CholeskyLinear
 
 PARAMETERS = {
     "large_convnet": 2.64e6,
@@ -88,6 +89,31 @@ def test_sides_that_do_not_divide_are_refused(name: str, factor: int) -> None:
 def test_an_odd_side_is_refused() -> None:
     with pytest.raises(ValueError, match="height and width must be even, got 8 x 7"):
         build_model("lip_convnet5", (3, 8, 7), 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("large_convnet", "width"),
+        ("large_convnet", "strided_kernel"),
+        ("resnet9", "width"),
+        ("lip_convnet5", "width"),
+        ("lip_convnet5", "convolutions"),
+    ],
+)
+def test_sizes_count_from_one(name: str, option: str) -> None:
+    for size in (0, -3):
+        with pytest.raises(ValueError, match=f"{option} must be >= 1, got {size}; use "):
+            build_model(name, SMALL[name], 3, **{option: size})
+
+
+def test_a_residual_takes_no_branch_that_changes_its_shape() -> None:
+    """A sum that broadcasts has a norm above 1."""
+    residual = ConvexResidual(CholeskyLinear(16, 1))
+    with pytest.raises(ValueError, match=r"must keep the shape \(16,\) of its input, got \(1,\)"):
+        residual(torch.rand(3, 16))
+    with pytest.raises(ValueError, match="must keep the shape"):
+        residual.freeze()(torch.rand(3, 16, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("name", SMALL)

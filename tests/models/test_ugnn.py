@@ -102,7 +102,7 @@ def test_hidden_widths_never_exceed_the_features() -> None:
     [
         ((1, 7, 8), None, "divisible by 2\\*\\*depth with depth >= 1, got 7 x 8 and depth 0"),
         ((1, 8, 12), 3, "got 8 x 12 and depth 3"),
-        ((1, 8, 8), 0, "depth >= 1, got 8 x 8 and depth 0"),
+        ((1, 8, 8), 0, "depth must be >= 1, got 0; leave it out"),
         ((0, 8, 8), None, "in_shape must hold positive lengths, got \\(0, 8, 8\\)"),
         ((1, 8, -8), None, "in_shape must hold positive lengths"),
         ((64,), None, "in_shape must be .* got \\(64,\\); .* dense_ugnn"),
@@ -111,6 +111,13 @@ def test_hidden_widths_never_exceed_the_features() -> None:
 def test_other_sizes_are_refused(shape: tuple[int, ...], depth: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         UGNN(shape, 3, depth=depth)
+
+
+def test_a_normalisation_has_a_mean_for_each_channel() -> None:
+    one = Normalize(torch.zeros(1), torch.ones(1))
+    with pytest.raises(ValueError, match="normalize must have a mean .* each of the 3 channels"):
+        UGNN((3, 8, 8), 10, normalize=one)
+    assert UGNN((1, 8, 8), 10, normalize=one)(torch.rand(2, 1, 8, 8)).shape == (2, 10)
 
 
 def test_another_map_at_run_time_is_refused() -> None:

@@ -259,6 +259,23 @@ def test_a_command_line_overrides_what_it_names(tmp_path: Path) -> None:
         recipe.overridden(epochs=0)
 
 
+def test_epochs_are_refused_where_a_recipe_has_steps(tmp_path: Path) -> None:
+    """As a recipe that `train --minutes` wrote."""
+    recipe = Recipe(name="a", training=TrainingOptions(steps=3))
+    rule = "epochs must be left out where steps are given, got 100 and steps = 3; .*training.steps="
+    with pytest.raises(ValueError, match=rule):
+        recipe.overridden(epochs=100)
+    assert recipe.overridden(seed=1).training.steps == 3
+    file = tmp_path / "recipe.toml"
+    file.write_text(write_recipe(recipe))
+    assert read_recipe(file) == recipe
+    with pytest.raises(ValueError, match=rule):
+        read_recipe(file, ["training.epochs=100"])
+    changed = read_recipe(file, ["training.steps=0"]).overridden(epochs=100)
+    assert (changed.training.epochs, changed.training.steps) == (100, 0)
+    assert read_recipe(file, ["training.epochs=100", "training.steps=0"]) == changed
+
+
 def test_a_path_names_its_data_set_and_a_table_its_split() -> None:
     for data, name, share in (
         ({"path": "a.csv"}, "table", 0.2),

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from unitmargin.data import Dataset, Samples
-from unitmargin.models import Classifier, DenseUGNN
+from unitmargin.models import Classifier, DenseUGNN, MixingUGNN
 from unitmargin.runs.weights import origin_of, read_origin, read_weights, write_weights
 from unitmargin.training.options import TrainingOptions
 
@@ -42,6 +42,18 @@ def test_weights_of_another_network_name_the_first_layer_that_differs(tmp_path: 
     message = "features.1 is BjorckLinear raw 6x6 bias 6, not CholeskyLinear raw 6x6 bias 6; go on"
     with pytest.raises(ValueError, match=message):
         read_weights(written(tmp_path, model), other)
+
+
+def test_weights_of_another_arrangement_are_refused(tmp_path: Path) -> None:
+    plans = (["fold 4", "window 2 0", "shift"], ["fold 4", "window 2 1", "window 1"])
+    model, other = (MixingUGNN((1, 8, 8), 4, plan=plan) for plan in plans)
+    assert {name: value.shape for name, value in model.state_dict().items()} == {
+        name: value.shape for name, value in other.state_dict().items()
+    }
+    file = written(tmp_path, model)
+    with pytest.raises(ValueError, match=r"is of another model: features.1 .*shift=0.*, not .*=1"):
+        read_weights(file, other)
+    read_weights(file, MixingUGNN((1, 8, 8), 4, plan=plans[0]))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "no origin", "missing", "surplus", "shape"])

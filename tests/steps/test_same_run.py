@@ -314,6 +314,22 @@ def test_an_interrupted_extension_goes_on(
     assert all(torch.equal(mine[name], other[name]) for name in other)
 
 
+def test_a_run_that_is_ended_early_is_evaluated_and_reported(
+    data: Path, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = recipe_of(data, schedule="constant", epochs=20, evaluate_every=10)
+    interrupt(long, folder, monkeypatch, epoch=4)
+    assert train_run(long.changed(training={"epochs": 3}), folder).startswith("train: 3 epochs, cl")
+    assert [record.evaluated for record in folder.history()] == [False, False, True]
+    assert (folder.origin().identity.options.epochs, folder.recipe().training.epochs) == (3, 3)
+    freeze_run(folder)
+    certify_run(folder)
+    verify_run(folder)
+    report_run(folder)
+    text = (folder.path / "report.html").read_text(encoding="utf-8")
+    assert "clean after 3 epochs, the best of all" in text
+
+
 LENGTHS: dict[str, Callable[[Recipe], Recipe]] = {
     "longer": lambda recipe: recipe.changed(training={"epochs": 6}),
     "shorter": lambda recipe: recipe.changed(training={"epochs": 4}),

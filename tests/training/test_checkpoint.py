@@ -8,7 +8,14 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from unitmargin.models import UGNN, Classifier, DenseUGNN, describe_network
+from unitmargin.models import (
+    UGNN,
+    Classifier,
+    DenseUGNN,
+    MixingUGNN,
+    describe_network,
+    without_settings,
+)
 from unitmargin.training.checkpoint import State, read_checkpoint, write_checkpoint
 from unitmargin.training.identity import DataIdentity, Identity
 from unitmargin.training.optimizers import build_optimizers
@@ -125,6 +132,21 @@ def test_what_differs_is_named(name: str, tmp_path: Path) -> None:
     model, _ = save_one(path)
     with pytest.raises(ValueError, match=message):
         read_checkpoint(path).require(change(identity_of(model)), SAMPLES)
+
+
+def test_stored_words_without_settings_are_of_either_network() -> None:
+    """So a training of mixing layers goes on that was stored without them."""
+    models = [MixingUGNN((1, 4, 4), 3, plan=["fold 2", f"window 2 {shift}"]) for shift in (0, 1)]
+    mine, other = map(identity_of, models)
+    with pytest.raises(ValueError, match="is of another model: features.1 is OrthogonalMixing .*"):
+        mine.require(other, Path("file"))
+    stored = {name: without_settings(words) for name, words in mine.network.items()}
+    assert stored != mine.network
+    for each in (mine, other):
+        mine.changed(network=stored).require(each, Path("file"))
+    unlike = stored | {"features.1": stored["features.1"].replace("16", "17")}
+    with pytest.raises(ValueError, match="is of another model: features.1"):
+        mine.changed(network=unlike).require(mine, Path("file"))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])

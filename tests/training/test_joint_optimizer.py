@@ -70,7 +70,7 @@ def test_steps_are_bit_for_bit_those_of_the_optimisers_alone(choices: Choices) -
 def test_groups_are_those_of_the_optimisers_in_turn() -> None:
     model = built()
     groups = build_optimizer(model, *RATES).param_groups
-    assert [group["lr"] for group in groups] == [group["initial_lr"] for group in groups]
+    assert [group["lr"] for group in groups] == [RATES[0], RATES[1], RATES[1]]
     assert [("betas" in group, group.get("paired")) for group in groups] == [
         (True, None), (False, False), (False, True)
     ]  # fmt: skip
@@ -90,10 +90,18 @@ def test_schedules_of_torch_set_every_rate() -> None:
         loss_of(other).backward()
         for each in alone:
             for group in each.param_groups:
-                group["lr"] = group["initial_lr"] * 0.5**step
+                group["lr"] = (RATES[0] if "betas" in group else RATES[1]) * 0.5**step
             each.step()
     assert same_weights(model, other)
     assert [group["lr"] for group in optimizer.param_groups] == [1e-2 / 8, 2e-2 / 8, 2e-2 / 8]
+
+
+def test_a_schedule_starts_from_the_rates_of_the_moment() -> None:
+    optimizer = build_optimizer(built(), *RATES)
+    for group in optimizer.param_groups:
+        group["lr"] = 1e-3
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)
+    assert schedule.base_lrs == [1e-3, 1e-3, 1e-3]
 
 
 def test_one_cycle_needs_no_cycled_momentum() -> None:

@@ -5,10 +5,11 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from unitmargin.models import UGNN
 from unitmargin.orthogonal.cayley import cayley
-from unitmargin.orthogonal.manifold import ManifoldLinear
+from unitmargin.orthogonal.manifold import ManifoldConv2d, ManifoldLinear
 from unitmargin.orthogonal.polar import polish
 from unitmargin.training import manifold_descent
 from unitmargin.training.manifold_descent import (
@@ -183,14 +184,15 @@ def test_stacks_move_in_turns_with_the_mean_of_their_gradients() -> None:
     assert moved[0][1] == moved[0][2] != moved[0][0]
 
 
-def test_cheap_stacks_move_four_times_in_an_interval() -> None:
+@pytest.mark.parametrize(("interval", "every"), [(2, 1), (3, 1), (7, 1), (8, 2), (10, 2), (12, 3)])
+def test_cheap_stacks_move_at_every_quarter_of_an_interval(interval: int, every: int) -> None:
     parameters = [nn.Parameter(torch.eye(size)[None]) for size in (16, 2, 3)]
-    optimizer = ManifoldDescent(parameters, lr=0.01, interval=8)
-    moved = moves(optimizer, parameters, 16)
+    optimizer = ManifoldDescent(parameters, lr=0.01, interval=interval)
+    moved = moves(optimizer, parameters, 2 * interval)
     dear, *cheap = zip(*moved, strict=True)
-    assert [step for step, turn in enumerate(dear) if turn] == [0, 8]
+    assert [step for step, turn in enumerate(dear) if turn] == [0, interval]
     assert [[step for step, turn in enumerate(one) if turn] for one in cheap] == [
-        list(range(0, 16, 2))
+        list(range(0, 2 * interval, every))
     ] * 2
 
 
@@ -216,6 +218,31 @@ def test_products_are_those_of_the_stacks_that_move() -> None:
     )
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (8, 12)])
+@pytest.mark.parametrize("paired", [False, True])
+def test_products_are_those_that_are_made(rows: int, columns: int, paired: bool) -> None:
+    """Wide moves make three products of rows x rows besides."""
+    parameter, _ = nearest_problem(rows, columns, paired)
+    parameter.grad = torch.randn_like(parameter)
+    optimizer = ManifoldDescent([{"params": [parameter], "paired": paired}], lr=0.1)
+    with FlopCounterMode(display=False) as counter:
+        optimizer.step()
+    side = 2 * rows if paired else rows
+    besides = 0 if rows == columns else 3 * 3 * side**3  # of three matrices
+    assert counter.get_total_flops() / 2 == optimizer.products() + besides
+
+
+def test_a_complex_stack_is_as_dear_as_its_real_form() -> None:
+    """Eight times as dear as a real one of as many rows: it alone takes turns."""
+    real, pair = nn.Parameter(torch.eye(8)[None]), torch.zeros(1, 2, 8, 8)
+    pair[:, 0] = torch.eye(8)
+    paired = nn.Parameter(pair)
+    groups = [{"params": [real], "paired": False}, {"params": [paired], "paired": True}]
+    alone = ManifoldDescent([groups[1]], lr=0.1)
+    assert alone.products() == 8 * ManifoldDescent([real], lr=0.1).products()
+    assert ManifoldDescent(groups, lr=0.1, interval=8)._turns() == [(1, 8), (0, 8)]
+
+
 def test_an_interval_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="interval must be >= 1, got 0; use 1, or 8"):
         ManifoldDescent([nearest_problem(3, 4, False)[0]], lr=0.1, interval=0)
@@ -234,8 +261,27 @@ def test_every_parameter_belongs_to_exactly_one_optimizer() -> None:
     owned = [p for o in optimizers for group in o.param_groups for p in group["params"]]
     trainable = [p for p in model.parameters() if p.requires_grad]
     assert sorted(map(id, owned)) == sorted(map(id, trainable))
-    rates = {type(o).__name__: o.param_groups[0]["initial_lr"] for o in optimizers}
+    rates = {type(o).__name__: o.param_groups[0]["lr"] for o in optimizers}
     assert rates == {"Adam": 1e-2, "ManifoldDescent": 1e-3}
+
+
+def test_a_weight_that_two_layers_share_moves_once() -> None:
+    first, second = ManifoldLinear(4, 4, bias=False), ManifoldLinear(4, 4, bias=False)
+    second.raw = first.raw
+    alone = ManifoldLinear(4, 4, bias=False)
+    with torch.no_grad():
+        alone.raw.copy_(first.raw)
+    gradient = torch.randn(4, 4)
+    for model in (nn.Sequential(first, second), alone):
+        (optimizer,) = build_optimizers(model, 1e-2, 1e-2)
+        next(model.parameters()).grad = gradient.clone()
+        optimizer.step()
+    assert torch.equal(first.raw, alone.raw)
+    convolution = ManifoldConv2d(2, 2, (3, 4))
+    other = ManifoldConv2d(2, 2, (3, 4))
+    other.pairs = convolution.pairs
+    *_, descent = build_optimizers(nn.Sequential(convolution, other), 1e-2, 1e-2)
+    assert [len(group["params"]) for group in descent.param_groups] == [2, 1]
 
 
 def test_parametrised_models_need_adam_alone() -> None:

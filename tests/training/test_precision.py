@@ -1,15 +1,98 @@
 """Short precisions reach activations in training, and nothing else."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from unitmargin.certificates.certify import certify
-from unitmargin.models import UGNN
+from unitmargin.heads import HEADS, Head
+from unitmargin.layers.singular_values import spectrum_singular_values
+from unitmargin.models import UGNN, build_model
 from unitmargin.models.freezing import freeze
+from unitmargin.orthogonal import (
+    ORTHOGONAL_CONVS,
+    ORTHOGONAL_LINEARS,
+    OrthogonalConv2d,
+    OrthogonalLinear,
+)
+from unitmargin.orthogonal.bcop import BCOPConv2d
+from unitmargin.orthogonal.skew import SkewConv2d, exponential
 from unitmargin.training.precision import PRECISIONS, require_precision, training_precision
 from unitmargin.training.train import train
 
 CPU = torch.device("cpu")
+
+ORTHOGONAL = 1e-5
+"""The promise of convolutions in float32."""
+
+FACTORS = {
+    torch.ops.aten.mm.default: (0, 1),
+    torch.ops.aten.bmm.default: (0, 1),
+    torch.ops.aten.addmm.default: (1, 2),
+    torch.ops.aten.baddbmm.default: (1, 2),
+}
+"""Which arguments of a matrix product are its factors."""
+
+
+def short(factor: torch.Tensor) -> torch.Tensor:
+    """A float32 factor with 10 bits of mantissa, rounded to nearest; wider ones as they are."""
+    factor = factor.resolve_conj().resolve_neg()
+    if factor.dtype == torch.complex64:
+        return torch.view_as_complex(short(torch.view_as_real(factor)))
+    if factor.dtype != torch.float32:
+        return factor
+    return ((factor.contiguous().view(torch.int32) + 2**12) & -(2**13)).view(torch.float32)
+
+
+class ShortFactors(TorchDispatchMode):
+    """Matrix products as CUDA makes them where TF32 is allowed."""
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, arguments: Any = (), options: Any = None
+    ) -> Any:
+        places = FACTORS.get(operation, ())
+        rounded = [short(a) if i in places else a for i, a in enumerate(arguments)]
+        return operation(*rounded, **(options or {}))
+
+
+def convolution_error(layer: OrthogonalConv2d) -> float:
+    """How far from 1 singular values are whose blocks, or what they come from, a step makes."""
+    with ShortFactors():
+        if isinstance(layer, BCOPConv2d):
+            made: Any = layer.kernel()
+        else:
+            made = layer.skew_spectrum() if isinstance(layer, SkewConv2d) else layer.spectrum()
+    if isinstance(layer, BCOPConv2d):
+        made = layer.kernel_transform(made)
+    if isinstance(layer, SkewConv2d):
+        made = made.each(exponential)
+    return float((spectrum_singular_values(made) - 1.0).abs().max())
+
+
+@pytest.mark.parametrize("name", ORTHOGONAL_CONVS)
+@pytest.mark.parametrize(("inputs", "outputs"), [(12, 12), (12, 6), (6, 12)])
+@torch.no_grad()
+def test_convolutions_say_whether_tf32_rounds_their_blocks(
+    name: str, inputs: int, outputs: int
+) -> None:
+    if name == "manifold" and inputs < outputs:
+        return  # refused
+    layer = ORTHOGONAL_CONVS[name](inputs, outputs, 3, (4, 4))
+    assert layer.exact_in_tf32 == (convolution_error(layer) < ORTHOGONAL)
+
+
+@pytest.mark.parametrize("name", [*ORTHOGONAL_LINEARS, *HEADS])
+@pytest.mark.parametrize("features", [32, 64])
+@torch.no_grad()
+def test_dense_weights_that_are_exact_in_tf32_do_not_move(name: str, features: int) -> None:
+    for family in (ORTHOGONAL_LINEARS, HEADS):
+        layer = family[name](features, 32) if name in family else None
+        if isinstance(layer, OrthogonalLinear | Head) and layer.exact_in_tf32:
+            with ShortFactors():
+                weight = layer.weight()
+            assert torch.equal(weight, layer.weight())
 
 
 def model(linear: str = "manifold") -> UGNN:
@@ -77,4 +160,10 @@ def test_unknown_names_and_unsafe_choices_are_refused() -> None:
     with pytest.raises(ValueError, match="got CholeskyLinear"):
         require_precision("tf32", model("cholesky"))
     require_precision("tf32", model())
+    peer = build_model("large_convnet", (1, 8, 8), 3, width=4)
+    choices = 'tf32 needs conv = "skew", linear = "manifold", head = "manifold", got BCOPConv2d, '
+    with pytest.raises(ValueError, match=choices):
+        require_precision("tf32", peer)
+    chosen = {"conv": "skew", "linear": "manifold", "head": "manifold", "strided_kernel": 1}
+    require_precision("tf32", build_model("large_convnet", (1, 8, 8), 3, width=4, **chosen))
     require_precision("bfloat16", model("cholesky"))

@@ -14,6 +14,8 @@ from torch import Tensor
 
 import unitmargin as um
 from unitmargin.data import Samples
+from unitmargin.training.checkpoint import read_checkpoint
+from unitmargin.training.options import TrainingOptions
 from unitmargin.training.trainer import Trainer
 
 X, Y = torch.rand(12, 2), torch.arange(12) % 3
@@ -103,7 +105,10 @@ WRONG: dict[str, tuple[Tensor, Tensor, str]] = {
         "pass the number of each class",
     ),
     "a missing value": (
-        X / 0.0, Y, ": inputs must be finite, got NaN or infinity in sample 0; remove or repair it"
+        X / 0.0,
+        Y,
+        ": inputs must be finite in float32, got NaN or infinity in sample 0; remove or repair it, "
+        "or write it in a larger unit",
     ),
 }  # fmt: skip
 
@@ -164,6 +169,52 @@ def test_gradients_that_the_model_has_are_not_taken_in() -> None:
         um.train(network, (X, Y), epochs=1, batch_size=8, optimizer="sgd", quiet=True)
     for one, other in zip(clean.parameters(), used.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+class Stop(Exception):
+    """Ends a training after an epoch."""
+
+
+def shortened(file: Path, test: Any = None) -> tuple[um.DenseUGNN, list[Any]]:
+    """A training of many epochs that is interrupted after three, and ended there."""
+    test = (X, Y) if test is None else test
+    options = {"schedule": "constant", "evaluate_every": 10, "checkpoint": file, "quiet": True}
+
+    def stop(history: Any) -> None:
+        if len(history) == 4:
+            raise Stop
+
+    with pytest.raises(Stop):
+        um.train(model(), (X, Y), test, epochs=20, after_epoch=stop, **options)
+    network, told = model(), []
+    um.train(network, (X, Y), test, epochs=3, after_epoch=told.append, **options)
+    um.train(model(), (X, Y), test, epochs=3, after_epoch=told.append, **options)
+    return network, told
+
+
+def test_the_last_epoch_of_a_shortened_training_is_evaluated(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoint.safetensors"
+    network, told = shortened(file)
+    assert len(told) == 1
+    (history,) = told
+    assert [record.evaluated for record in history] == [False, False, True]
+    clean = (network(X).argmax(1) == Y).double().mean()
+    assert history[-1].clean_accuracy == float(clean)
+    whole = model()
+    um.train(whole, (X, Y), (X, Y), epochs=3, schedule="constant", quiet=True)
+    assert all(torch.equal(v, whole.state_dict()[k]) for k, v in network.state_dict().items())
+    assert read_checkpoint(file).history[-1]["clean_accuracy"] == float(clean)
+
+
+def test_epochs_are_refused_beside_steps() -> None:
+    rule = "epochs must be left out where steps are given, got 2 and steps = 5; set steps to 0"
+    with pytest.raises(ValueError, match=rule):
+        um.train(model(), (X, Y), epochs=2, steps=5, quiet=True)
+    options = TrainingOptions(steps=5)
+    with pytest.raises(ValueError, match=rule):
+        um.train(model(), (X, Y), None, options, epochs=2, quiet=True)
+    result = um.train(model(), (X, Y), None, options, epochs=2, steps=0, quiet=True)
+    assert len(result.history) == 2
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

@@ -53,6 +53,7 @@ class OrthonormalHead(Head):
     """
 
     promise = ORTHONORMAL
+    tf32_choice = 'head = "manifold"'
 
     def __init__(self, features: int, classes: int, linear: type[OrthogonalLinear]) -> None:
         super().__init__(classes)
@@ -65,6 +66,12 @@ class OrthonormalHead(Head):
         assert self.linear.bias is not None  # the default of every dense layer
         # One owner: files refuse tensors of two names.
         self.bias, self.linear.bias = self.linear.bias, None
+
+    @property
+    def exact_in_tf32(self) -> bool:
+        """As its layer is."""
+        parts = [part for part in self.children() if isinstance(part, TrainableLayer)]
+        return all(part.exact_in_tf32 for part in parts)
 
     def weight(self) -> Float[Tensor, "c m"]:
         if not isinstance(self.linear, OrthogonalLinear):

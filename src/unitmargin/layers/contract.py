@@ -230,19 +230,28 @@ def walk(name: str, module: nn.Module) -> list[tuple[str, Layer]]:
 class TrainableLayer(Layer):
     """A layer with parameters, which says how its weight comes from them."""
 
-    exact_in_tf32: ClassVar[bool] = True
-    """Whether the weight keeps float32 accuracy where CUDA may round the factors of products."""
+    tf32_choice: ClassVar[str] = "weights that no product makes"
+    """What to choose in its place under TF32, as a recipe says it, where it is not exact there."""
 
     polishing_tolerance: ClassVar[float] = 1e-3
     """How far freezing may move a weight, in the Frobenius norm. What their own optimisers leave is
     rounding: measured 2e-6 for all layers and heads but Cholesky, and it grows with the root of the
     number of rows. Weights that left the manifold under AdamW cost accuracy from 0.3 on."""
 
+    @property
+    def exact_in_tf32(self) -> bool:
+        """Whether the weight is of float32 accuracy where CUDA may round factors of products."""
+        return True
+
     def making_cost(self) -> float:
-        """About how many multiplications make the weight at every evaluation; 0 where a parameter
-        is the weight."""
+        """About how many multiplications make the weight at every evaluation, or cost as much; 0
+        where a parameter is the weight."""
         return 0.0
 
     def manifold_parameters(self) -> ManifoldParameters:
         """Parameters to be moved on the manifold; all others are free."""
         return ManifoldParameters()
+
+    def settings(self) -> dict[str, Any]:
+        """What the layer computes by, beside its kind and its tensors; values that print."""
+        return {}

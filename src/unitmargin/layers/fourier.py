@@ -128,7 +128,8 @@ class CircularTransform(nn.Module):
         self.n_real, self.n_pairs = len(chosen.real), len(chosen.pairs)
         self.by_matrix = self.n_pixels <= MATRIX_LIMIT
         if self.by_matrix:
-            self.register_buffer("basis", self.matrix().float(), persistent=False)
+            basis = self.matrix().to(torch.get_default_dtype())
+            self.register_buffer("basis", basis, persistent=False)
         else:
             self._register_gathers(chosen)
 

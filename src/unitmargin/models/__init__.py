@@ -10,7 +10,7 @@ from typing import Any
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import require_shape, require_whole
 from unitmargin.models.classifier import Classifier, DearEvaluationWarning
-from unitmargin.models.description import describe_network
+from unitmargin.models.description import describe_network, without_settings
 from unitmargin.models.freezing import fixed_network, freeze
 from unitmargin.models.large_convnet import LargeConvNet
 from unitmargin.models.lip_convnet import LipConvNet
@@ -21,7 +21,7 @@ from unitmargin.models.ugnn import UGNN, DenseUGNN
 __all__ = [
     "MODELS", "UGNN", "Classifier", "ConvexResidual", "DearEvaluationWarning", "DenseUGNN",
     "LargeConvNet", "LipConvNet", "MixingUGNN", "ResNet9", "build_model", "describe_network",
-    "fixed_network", "freeze", "freezing", "plans", "ugnn",
+    "fixed_network", "freeze", "freezing", "plans", "ugnn", "without_settings",
 ]  # fmt: skip
 
 MODELS: dict[str, Callable[..., Classifier]] = {

@@ -89,10 +89,10 @@ class Classifier(Network):
         channels = in_shape[0]
         if normalize is not None:
             require_kind("normalize", normalize, Normalize, "leave it out for none")
-            if len(normalize.std) not in (1, channels):
+            if len(normalize.mean) != channels:
                 raise ValueError(
-                    f"normalize must have a deviation for each of the {channels} channels, got "
-                    f"{len(normalize.std)}; measure it on the same inputs"
+                    f"normalize must have a mean and a deviation for each of the {channels} "
+                    f"channels, got {len(normalize.mean)}; measure them on the same inputs"
                 )
         self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
         self.features = nn.Sequential(*layers)

@@ -1,6 +1,9 @@
 """What a network is, in words: the kind, the settings and the tensors of each of its layers."""
 
-from unitmargin.layers.contract import FixedLayer, Layer
+import re
+from typing import Any
+
+from unitmargin.layers.contract import FixedLayer, Layer, TrainableLayer
 from unitmargin.models.classifier import Classifier
 
 
@@ -25,9 +28,25 @@ def _describe_layer(layer: Layer) -> str:
         if isinstance(part, Layer):
             words.append(type(part).__name__)
         if isinstance(part, FixedLayer):
-            words += [f"{key} {value}" for key, value in part.configuration().items()]
+            words += _listed(part.configuration())
+        elif isinstance(part, TrainableLayer) and (settings := part.settings()):
+            words.append(f"[{', '.join(_listed(settings))}]")
     tensors = layer.state_dict().items()
     return " ".join([*words, *(f"{name} {_shape(tensor.shape)}" for name, tensor in tensors)])
+
+
+def _listed(settings: dict[str, Any]) -> list[str]:
+    return [f"{key} {value}" for key, value in settings.items()]
+
+
+def without_settings(words: str) -> str:
+    """The words of a layer without the settings of trainable layers.
+
+    Example:
+        >>> without_settings("OrthogonalMixing [absolute 1] raw 1x4x4 bias 1x4")
+        'OrthogonalMixing raw 1x4x4 bias 1x4'
+    """
+    return re.sub(r" \[[^]]*\]", "", words)
 
 
 def _shape(lengths: tuple[int, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import PixelUnshuffle
@@ -27,7 +28,7 @@ class LargeConvNet(Classifier):
     is no signed distance classifier.
 
     Raises:
-        ValueError: a side not divisible by 4.
+        ValueError: a side not divisible by 4, or a width or kernel below 1.
 
     Source: Li et al., arXiv 1911.00937, and its public code. With Cayley layers throughout and
     1 x 1 kernels behind each PixelUnshuffle it is KWLarge, ``kw_large`` among ``MODELS``: the
@@ -54,6 +55,8 @@ class LargeConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape, 4)
+        width = require_whole("width", width, 1, "use 32")
+        require_whole("strided_kernel", strided_kernel, 1, "use 2")
         layers: list[Layer] = []
         for outputs in (width, 2 * width):
             layers += conv_layers(conv, channels, outputs, 3, (height, columns), activation)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, PixelUnshuffle
@@ -28,7 +29,7 @@ class LipConvNet(Classifier):
     distance classifier.
 
     Raises:
-        ValueError: an odd side.
+        ValueError: an odd side, or a width or number of convolutions below 1.
 
     Source: Singla, Feizi, arXiv 2105.11417, and its public code, with circular padding.
 
@@ -50,6 +51,8 @@ class LipConvNet(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape)
+        width = require_whole("width", width, 1, "use 32")
+        convolutions = require_whole("convolutions", convolutions, 1, "use 1, 2, 3 or 4")
         depth = halvings(height, columns, 5)
         if depth == 0:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from unitmargin.foundation.numbers import require_amount
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models.classifier import Classifier, image_shape
@@ -56,6 +57,7 @@ class MixingUGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         shape = image_shape(in_shape)
+        absolute = require_amount("absolute", absolute, "give a share such as 0.25")
         chosen = default_plan(shape) if plan is None else plan
         layers, flat = plan_layers(chosen, shape, absolute)
         super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

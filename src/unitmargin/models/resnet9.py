@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.combination import ConvexCombination, combined_gains
 from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.contract import Gains, Layer, TrainableLayer, inner_gains, walk
@@ -21,6 +22,9 @@ class ConvexResidual(TrainableLayer):
     r"""``t x + (1 - t) B(x)`` with :math:`t = \mathrm{sigmoid}(a)` and a trainable number a.
 
     1-Lipschitz if B is; not GNP. See :class:`unitmargin.frozen.ConvexCombination`.
+
+    Raises:
+        ValueError: in ``forward``, a branch that changes the shape of its input.
     """
 
     promise = LIPSCHITZ
@@ -38,6 +42,11 @@ class ConvexResidual(TrainableLayer):
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         share = self.share
         output: Tensor = self.branch(x)
+        if output.shape != x.shape:  # a sum that broadcasts would not be a convex combination
+            raise ValueError(
+                f"the branch must keep the shape {tuple(x.shape[1:])} of its input, got "
+                f"{tuple(output.shape[1:])}; move what changes it out of the branch"
+            )
         return share * x + (1.0 - share) * output
 
     def sublayers(self) -> list[Layer]:
@@ -75,7 +84,7 @@ class ResNet9(Classifier):
     certificates are lower bounds and the network is no signed distance classifier.
 
     Raises:
-        ValueError: a side not divisible by 16.
+        ValueError: a side not divisible by 16, or a width below 1.
 
     Source: Trockman, Kolter, arXiv 2104.07167, and its public code.
 
@@ -97,6 +106,7 @@ class ResNet9(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, columns = image_shape(in_shape, 16)
+        width = require_whole("width", width, 1, "use 64")
 
         def block(inputs: int, outputs: int, halvings: int) -> list[Layer]:
             size = (height >> halvings, columns >> halvings)

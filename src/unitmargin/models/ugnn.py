@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import MaxPool, PixelUnshuffle
@@ -60,7 +61,10 @@ class UGNN(Classifier):
         normalize: Normalize | None = None,
     ) -> None:
         channels, height, width = image_shape(in_shape)
-        depth = halvings(height, width, PAPER_DEPTH) if depth is None else depth
+        if depth is None:
+            depth = halvings(height, width, PAPER_DEPTH)
+        else:
+            depth = require_whole("depth", depth, 1, "leave it out for as many as the sides halve")
         if depth < 1 or height % 2**depth or width % 2**depth:
             raise ValueError(
                 f"height and width must be divisible by 2**depth with depth >= 1, got "

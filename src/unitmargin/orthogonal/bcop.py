@@ -75,6 +75,8 @@ class BCOPConv2d(KernelConv2d):
     Source: Li et al., arXiv 1911.00937, section 4; rank and initialisation as its public code.
     """
 
+    exact_in_tf32 = False
+
     def make_parameters(self) -> None:
         side, count = max(self.in_channels, self.out_channels), 2 * self.kernel_size - 1
         matrices = [torch.empty(side, side) for _ in range(count)]

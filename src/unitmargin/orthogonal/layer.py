@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
 from unitmargin.layers.contract import TrainableLayer
@@ -32,6 +33,7 @@ class OrthogonalLinear(TrainableLayer):
 
     promise = GNP
     exact_in_tf32 = False
+    tf32_choice = 'linear = "manifold"'
     products = 0
     """Products of the weight with a square matrix of its rows that make it in evaluation."""
 
@@ -89,6 +91,7 @@ class OrthogonalConv2d(TrainableLayer):
         ValueError: at run time, a map of another size.
     """
 
+    tf32_choice = 'conv = "skew"'
     products = 0
     """Products of a frequency's block with a square matrix of its rows that make it."""
 
@@ -152,10 +155,8 @@ class KernelConv2d(OrthogonalConv2d):
         bias: bool = True,
     ) -> None:
         super().__init__(in_channels, out_channels, map_size, bias)
-        if kernel_size < 1:
-            raise ValueError(f"kernel_size must be at least 1, got {kernel_size}; use 3")
-        self.kernel_size = kernel_size
-        self.kernel_transform = KernelTransform((kernel_size, kernel_size), map_size)
+        self.kernel_size = require_whole("kernel_size", kernel_size, 1, "use 3")
+        self.kernel_transform = KernelTransform((self.kernel_size,) * 2, map_size)
         self.make_parameters()
 
     @abstractmethod

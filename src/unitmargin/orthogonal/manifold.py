@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.fourier import Spectrum, from_complex
 from unitmargin.layers.half_plane import Size
@@ -67,6 +68,7 @@ def manifold_conv(
         ValueError: more output than input channels.
     """
     require_no_growth("channels", in_channels, out_channels)
+    require_whole("kernel_size", kernel_size, 1, "use 3")
     if max(map_size) <= kernel_size:
         return ManifoldConv2d(in_channels, out_channels, map_size, bias)
     return CayleyConv2d(in_channels, out_channels, kernel_size, map_size, bias)

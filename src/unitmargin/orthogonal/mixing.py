@@ -1,5 +1,7 @@
 """Orthogonal matrices on slices of maps, the weights on the manifold."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -56,6 +58,9 @@ class OrthogonalMixing(OrthogonalSlices):
         noise = torch.randn(count, side, side) * (ANGLE / (2.0 * side) ** 0.5)
         super().__init__(arrangement, polish(torch.eye(side) + noise - noise.mT), bias)
         self.absolute = chosen
+
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"absolute": self.absolute}
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return singular_values(self.raw)

@@ -1,5 +1,7 @@
 """What trainable layers on slices share: an arrangement, a weight on the manifold, biases."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -28,6 +30,9 @@ class OrthogonalSlices(TrainableLayer):
 
     def manifold_parameters(self) -> ManifoldParameters:
         return ManifoldParameters(real=[self.raw])
+
+    def settings(self) -> dict[str, Any]:
+        return {"arrangement": self.arrangement}
 
     def in_one_type(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Input, weight and bias in the type of their products: that of autocast where it is on."""

@@ -79,6 +79,8 @@ def _loss(run: dict[str, Any]) -> str:
 
 def _accuracy(run: dict[str, Any]) -> str:
     known = [row for row in run["history"] if row["clean_accuracy"] is not None]
+    if not known:
+        return "No epoch was evaluated"
     last, best = known[-1]["clean_accuracy"], max(row["clean_accuracy"] for row in known)
     end = f"{_share(last)} clean after {epochs(int(known[-1]['epoch']))}"
     return f"{end}, the best of all" if last == best else f"{end}; the best was {_share(best)}"

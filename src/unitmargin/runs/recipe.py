@@ -202,8 +202,9 @@ class Recipe(Options):
         """The recipe with what a command line says instead; None leaves what the recipe says.
 
         Raises:
-            ValueError: a value that the recipe may not have.
+            ValueError: a value that the recipe may not have, or epochs of one that has steps.
         """
+        self.training.require_epochs(epochs)
         path = None if data is None else str(data.resolve())
         return self.changed(
             data=_said(path=path, limit=limit),
@@ -233,6 +234,7 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
     Raises:
         FileNotFoundError: no such file.
         RecipeError: not TOML, an unknown key or name, a value of the wrong type or out of range.
+        ValueError: a setting that is none, or one of epochs where there are steps.
     """
     path = Path(path)
     if not path.is_file():
@@ -243,7 +245,10 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
         raise RecipeError(f"{path} is not in UTF-8: {error}; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
-    return parse_recipe(read_settings(settings, table), str(path))
+    recipe = parse_recipe(read_settings(settings, table), str(path))
+    if read_settings(settings, {"training": {}})["training"].get("epochs"):
+        recipe.training.require_epochs(recipe.training.epochs)
+    return recipe
 
 
 def parse_recipe(table: Mapping[str, Any], where: str = "recipe") -> Recipe:

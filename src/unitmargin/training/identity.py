@@ -5,7 +5,7 @@ from pathlib import Path
 
 from unitmargin.data import Samples, TarShards
 from unitmargin.foundation.options import Options
-from unitmargin.models import Classifier, describe_network
+from unitmargin.models import Classifier, describe_network, without_settings
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.schedules import same_so_far
 
@@ -67,7 +67,8 @@ class Identity(Options):
         """Raise a ValueError unless ``file`` is of this network; it names the first difference."""
         for name in {**self.network, **network}:
             there, here = self.network.get(name, ABSENT), network.get(name, ABSENT)
-            if there != here:
+            # Files of before have no settings of trainable layers: those are of either network.
+            if there not in (here, without_settings(here)):
                 raise ValueError(
                     f"{file} is of another model: {name} is {there}, not {here}; {STEP}"
                 )

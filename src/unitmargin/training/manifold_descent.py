@@ -33,7 +33,7 @@ DEAR_SHARE = 0.9
 """The dearest stacks that make up this share of the cost of all moves take turns."""
 
 CHEAP_TURNS = 4
-"""The other stacks move so many times in an interval, all at once."""
+"""The other stacks move so many times in an interval that this divides, all at once."""
 
 NO_GRADIENT = 1e-30
 """Added to the norm of a gradient before it divides: a gradient of zeros leaves a weight alone."""
@@ -63,16 +63,17 @@ class ManifoldDescent(torch.optim.Optimizer):
     exponential is its series of degree 2.
 
     With ``interval`` k the dearest stacks, which make most of the cost, move at every k-th step
-    only, in turns, by :math:`\eta \sqrt k`, and the others likewise four times as often; their
-    momentum takes in every gradient.
+    only, in turns, by :math:`\eta \sqrt k`, and the others likewise at every (k // 4)-th, below 8
+    at every one; their momentum takes in every gradient.
 
     Shapes: ``(*stack, rows, columns)`` with ``rows <= columns``; in a group with ``paired=True``
     ``(stack, 2, rows, columns)``, real and imaginary parts of complex matrices.
     Guarantee: ``max |X X^H - I| <= 5e-6`` after every step in float32, at any rate, without
     accumulation, for a start on the manifold: each move measures its error in float32 and squares
     it. Angles are capped at ``LARGEST_ANGLE``, of wide matrices at ``LARGEST_SLIDE``.
-    Cost: 14 products with a square matrix of ``rows`` a move, one of them in float32; see
-    :meth:`products`.
+    Cost: a move takes 14 products with a square matrix of ``rows``, one of them in float32; of a
+    wide matrix 17, six of them in float32 and three of ``rows`` x ``rows`` alone. Complex matrices
+    have twice the rows and columns. See :meth:`products`.
     Source: Muon's rule (github.com/KellerJordan/Muon) on the tangent space; correction as in POGO
     (github.com/adrianjav/pogo).
     """
@@ -114,9 +115,13 @@ class ManifoldDescent(torch.optim.Optimizer):
         return super().__getstate__() | {"interval": self.interval}
 
     def products(self) -> float:
-        """Multiplications of one step, on average."""
-        turns = zip(self._turns(), self._parameters(), strict=True)
-        return sum(_cost(parameter) / every for (_, every), (parameter, _) in turns)
+        """Multiplications of one step, on average, without those of ``rows`` x ``rows`` matrices
+        where matrices are wide."""
+        turns = zip(self._turns(), self._costs(), strict=True)
+        return sum(cost / every for (_, every), cost in turns)
+
+    def _costs(self) -> list[float]:
+        return [_cost(parameter, group["paired"]) for parameter, group in self._parameters()]
 
     def _parameters(self) -> Iterator[tuple[Tensor, dict[str, Any]]]:
         for group in self.param_groups:
@@ -125,8 +130,8 @@ class ManifoldDescent(torch.optim.Optimizer):
 
     def _turns(self) -> list[tuple[int, int]]:
         """At which of so many steps each stack moves: of an interval the dearest, each at the step
-        that is idlest by then, and the first of every quarter of an interval all others."""
-        costs = [_cost(parameter) for parameter, _ in self._parameters()]
+        that is idlest by then, and all others at every (interval // 4)-th, at least at each."""
+        costs = self._costs()
         turns = [(0, max(1, self.interval // CHEAP_TURNS))] * len(costs)
         loads, counted = [0.0] * self.interval, 0.0
         for index in sorted(range(len(costs)), key=costs.__getitem__, reverse=True):
@@ -175,9 +180,10 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(tuple(parts))
 
 
-def _cost(parameter: Tensor) -> float:
+def _cost(parameter: Tensor, paired: bool) -> float:
     """Multiplications of one move: three products for each polynomial, and five others."""
-    return float((3 * len(QUINTICS) + 5) * parameter.numel() * parameter.shape[-2])
+    real_form = 4 if paired else 1  # twice the rows, and twice the numbers
+    return float((3 * len(QUINTICS) + 5) * real_form * parameter.numel() * parameter.shape[-2])
 
 
 def _matrices(numbers: Tensor, paired: bool) -> Tensor:

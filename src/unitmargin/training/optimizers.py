@@ -51,8 +51,7 @@ def build_optimizers(
     """Adam for free parameters, ManifoldDescent for those that ``manifold_parameters()`` names.
 
     With ``sgd_momentum`` free parameters go to SGD with that momentum instead. ``weight_decay``
-    times the weight is added to the gradients of free parameters. The initial rate of each group is
-    kept under ``initial_lr``.
+    times the weight is added to the gradients of free parameters.
 
     Raises:
         TypeError: what is no module, a rate or interval that is no number, or a model whose weights
@@ -82,7 +81,10 @@ def build_optimizers(
         )
     known = {id(parameter) for parameter in (*real, *paired)}
     free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
-    real, paired = ([p for p in stacks if p.requires_grad] for stacks in (real, paired))
+    # Layers may share a weight, which moves once.
+    real, paired = (
+        [p for p in dict.fromkeys(stacks) if p.requires_grad] for stacks in (real, paired)
+    )
     if not (free or real or paired):
         raise ValueError(
             f"model must have parameters to train, got {type(model).__name__} without any; pass "
@@ -98,7 +100,4 @@ def build_optimizers(
         groups = [{"params": real, "paired": False}, {"params": paired, "paired": True}]
         chosen = [group for group in groups if group["params"]]
         optimizers.append(ManifoldDescent(chosen, lr=manifold_rate, interval=interval))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["initial_lr"] = group["lr"]
     return optimizers

@@ -42,7 +42,7 @@ class TrainingOptions(Options):
         learning_rate: of adam or sgd, at a schedule factor of 1.
         manifold_rate: step of weights on the manifold, in radians.
         interval: the dearest weights on the manifold move at every so many steps, in turns, the
-            others four times as often.
+            others at every (interval // 4)-th, below 8 at each.
         schedule: a name of ``SCHEDULES``, such as halving (the paper: x 0.5 at 1/3 and 2/3).
         loss: a name of ``LOSSES``: multi_margin or offset_cross_entropy.
         margin: of multi_margin, in input units (the paper: 0.5).
@@ -111,6 +111,14 @@ class TrainingOptions(Options):
             raise ValueError(
                 f"crop must be below the sides of images, {in_shape[1]} x {in_shape[2]}, got "
                 f"{self.crop}; use an eighth of a side, or 0"
+            )
+
+    def require_epochs(self, epochs: int | None) -> None:
+        """Raise where epochs are asked for and steps say how long the training is."""
+        if epochs is not None and self.steps:
+            raise ValueError(
+                f"epochs must be left out where steps are given, got {epochs} and steps = "
+                f"{self.steps}; set steps to 0 (--set training.steps=0), or leave them out"
             )
 
     def epoch_steps(self, samples: int) -> int:

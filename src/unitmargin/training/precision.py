@@ -41,16 +41,20 @@ def require_precision(name: str, model: nn.Module) -> None:
     """Raise unless the model can be trained in this precision with float32 orthogonality.
 
     Raises:
-        ValueError: an unknown name; or tf32 with dense weights that are computed from products in
-            the forward pass, which would be rounded too.
+        ValueError: an unknown name; or tf32 with weights that are computed from products in the
+            forward pass, which would be rounded too.
     """
     require_choice("precision", name, PRECISIONS)
-    layers = (layer for layer in model.modules() if isinstance(layer, TrainableLayer))
-    rounded = [type(layer).__name__ for layer in layers if not layer.exact_in_tf32]
-    if name == "tf32" and rounded:
+    layers = [layer for layer in model.modules() if isinstance(layer, TrainableLayer)]
+    rounded = [layer for layer in layers if not layer.exact_in_tf32]
+    inner = {part for layer in rounded for part in layer.modules() if part is not layer}
+    outer = [layer for layer in rounded if layer not in inner]
+    if name == "tf32" and outer:
+        choices = dict.fromkeys(layer.tf32_choice for layer in outer)
+        kinds = dict.fromkeys(type(layer).__name__ for layer in outer)
         raise ValueError(
-            f'precision tf32 needs linear = "manifold", got {rounded[0]}, whose weight is computed '
-            "from matrix products in every forward pass; use it, or bfloat16"
+            f"precision tf32 needs {', '.join(choices)}, got {', '.join(kinds)}, whose weights are "
+            "computed from matrix products in every forward pass; choose so, or bfloat16"
         )
 
 

@@ -1,6 +1,5 @@
 """Train a classifier: a plain loop, the same on every device."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,20 +9,19 @@ import torch
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
-from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
 from unitmargin.foundation.numbers import shown
 from unitmargin.layers.faithful import require_faithful
-from unitmargin.layers.promises import GNP
-from unitmargin.models import Classifier, fixed_network
+from unitmargin.models import Classifier
 from unitmargin.training.drawn_trainer import DrawnTrainer
-from unitmargin.training.evaluation import evaluate
+from unitmargin.training.epochs import EpochRecord as EpochRecord
+from unitmargin.training.epochs import make_records
 from unitmargin.training.identity import Identity, identify
 from unitmargin.training.lesson import Lesson
 from unitmargin.training.loader import LoaderTrainer, loaded_domain
-from unitmargin.training.memory import held_memory, retained_memory
+from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
@@ -33,46 +31,6 @@ from unitmargin.training.trainer import Trainer
 
 Data = Given | TarShards | Dataset
 """What is trained and evaluated on."""
-
-
-@dataclass(frozen=True)
-class EpochRecord:
-    """One line of history.csv; accuracies are shares of the test samples, None where an epoch was
-    not evaluated.
-
-    ``seconds`` and ``core_seconds`` of the first epoch include those of a teacher.
-
-    ``rate`` is samples a second in the steps, ``waiting`` the share of their time in which the
-    first process waited for data, ``memory`` the bytes that it held: on a GPU at most, else at the
-    end; ``core_seconds`` is the processor time of all threads of all processes, evaluation
-    included. They are None in a history that does not have them.
-    """
-
-    epoch: int
-    loss: float
-    clean_accuracy: float | None
-    certified_accuracy: float | None
-    orthogonality_error: float | None
-    learning_rate: float
-    seconds: float
-    rate: float | None = None
-    waiting: float | None = None
-    memory: float | None = None
-    core_seconds: float | None = None
-
-    def line(self, epochs: int) -> str:
-        words = [f"epoch {self.epoch}/{epochs}", f"loss {self.loss:.4f}"]
-        if self.clean_accuracy is not None:
-            words.append(f"clean {self.clean_accuracy:.4f}")
-            words.append(f"certified@36/255 {self.certified_accuracy:.4f}")
-        if self.orthogonality_error is not None:
-            words.append(f"|WW'-I| {self.orthogonality_error:.1e}")
-        words.append(f"{self.seconds:.1f} s")
-        if self.rate is not None and self.waiting is not None and self.memory is not None:
-            words.append(f"{self.rate:.0f} samples/s")
-            words.append(f"{self.waiting:.0%} waiting for data")
-            words.append(f"{self.memory / 1e9:.2f} GB")
-        return "  ".join(words)
 
 
 @dataclass(frozen=True)
@@ -169,8 +127,7 @@ def train(
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
         if len(history) < trainer.epochs:
             trainer.lesson = _lesson(trainer, model.n_classes, kept)
-        for epoch in range(len(history), trainer.epochs):
-            history.append(_train_epoch(trainer, model, epoch, test))
+        for _ in make_records(trainer, model, test, history):
             if not quiet:
                 tqdm.write(history[-1].line(trainer.epochs))
             if after_epoch and processes.first:
@@ -231,31 +188,12 @@ def _require_no_checkpoint(file: Path | None) -> None:
         )
 
 
-def _train_epoch(
-    trainer: Trainer, model: Classifier, epoch: int, test: Samples | None
-) -> EpochRecord:
-    """Train an epoch, and evaluate the network after it if its turn has come."""
-    started, worked = time.perf_counter(), time.process_time()
-    loss, rate = trainer.epoch(epoch)
-    clean = certified = error = None
-    if trainer.evaluates(epoch):
-        network = fixed_network(model.eval())
-        if test is not None:
-            clean, certified = evaluate(network, test, trainer.processes, trainer.device)
-        error = largest_error(network_rows(network), GNP)
-    seconds, worked = time.perf_counter() - started, time.process_time() - worked
-    if epoch == 0 and trainer.lesson:
-        seconds += trainer.lesson.seconds
-        worked += trainer.lesson.core_seconds
-    worked = trainer.processes.total(worked, trainer.device)
-    measured = *trainer.pace, held_memory(trainer.device), worked
-    return EpochRecord(epoch + 1, loss, clean, certified, error, rate, seconds, *measured)
-
-
 def _changed(options: TrainingOptions | None, changes: Mapping[str, Any]) -> TrainingOptions:
     given = TrainingOptions() if options is None else options
     require_kind("options", given, TrainingOptions, "pass changes as keywords, such as epochs=3")
-    return given.changed(**changes)
+    changed = given.changed(**changes)
+    changed.require_epochs(changes.get("epochs"))
+    return changed
 
 
 def _test_samples(model: Classifier, data: Data) -> Samples:

@@ -60,6 +60,9 @@ class Trainer(ABC):
             options.weight_decay,
             options.interval,
         )
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["initial_lr"] = group["lr"]  # which schedules multiply
         self.epoch_steps = epoch_steps
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
