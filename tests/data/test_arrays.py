@@ -80,6 +80,10 @@ def test_classes_may_be_named(tmp_path: Path, given: list[Any], names: tuple[str
             r"classes must be text .* got b'.xff'; write",
         ),
         ({"x_train": np.full((4, 2), np.nan)}, "inputs must be finite"),
+        (
+            {"x_train": np.full((4, 2), 1e300)},
+            "inputs must be finite in float32, got .* sample 0; .* or write it in a larger unit",
+        ),
         ({"y_train": LABELS.astype(object)}, "file of plain arrays"),
     ],
 )

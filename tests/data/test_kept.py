@@ -13,7 +13,7 @@ from data.tiny import kept
 
 from unitmargin.data import kept as room
 from unitmargin.data.files import DataError
-from unitmargin.data.kept import keep_arrays, save_array
+from unitmargin.data.kept import find_arrays, keep_arrays, save_array
 
 NUMBERS = np.arange(12, dtype=np.uint8).reshape(4, 3)
 
@@ -40,6 +40,17 @@ def test_arrays_are_made_once_and_mapped(cache: Path) -> None:
         assert np.array_equal(found.arrays["x"], NUMBERS)
     assert make.calls == 1
     assert kept(cache) == [cache / "some"]
+
+
+def test_arrays_are_found_where_they_are_whole(cache: Path) -> None:
+    assert find_arrays(cache, "some") is None
+    assert not cache.exists()
+    made = keep_arrays(cache, "some", Maker())
+    found = find_arrays(cache, "some")
+    assert found is not None
+    assert (found.folder, found.sha256) == (made.folder, made.sha256)
+    (cache / "some/x.npy").write_bytes(b"")
+    assert find_arrays(cache, "some") is None
 
 
 def test_of_several_makers_one_makes(cache: Path) -> None:

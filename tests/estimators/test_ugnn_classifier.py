@@ -118,6 +118,14 @@ def test_no_step_shorter_than_the_radius_changes_the_label(fitted: Any, blobs: A
     assert (labels == fitted.predict(X)).all()
 
 
+def test_numbers_beyond_float32_are_refused_as_such(blobs: Any) -> None:
+    X, y = blobs
+    with pytest.raises(
+        ValueError, match="must be finite in float32, .* or write it in a larger unit"
+    ):
+        um.UGNNClassifier().fit(X * 1e200, y)
+
+
 def test_outliers_are_predicted_and_certified_on_request_alone(fitted: Any, blobs: Any) -> None:
     outlier = 1e3 * blobs[0][:2]
     assert set(fitted.predict(outlier)) <= set(fitted.classes_)

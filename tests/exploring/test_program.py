@@ -41,3 +41,9 @@ def test_a_network_that_is_too_large_is_refused_with_its_size(
     expected = f"must have at most {size - 1:,} stored numbers, which a page can hold, got {size:,}"
     with pytest.raises(ValueError, match=expected):
         page_program(frozen)
+
+
+def test_a_page_holds_the_network_that_init_proposes_for_photos() -> None:
+    with torch.device("meta"):
+        model = um.MixingUGNN((3, 64, 64), 200)
+    assert sum(parameter.numel() for parameter in model.parameters()) < program.MOST_NUMBERS

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from unitmargin.data import Dataset, Samples, load_dataset
+from unitmargin.frozen import files
 from unitmargin.layers.normalize import Normalize
 from unitmargin.runs import opening
 from unitmargin.runs.opening import open_model
@@ -57,6 +58,32 @@ def test_statistics_of_upsampled_images_are_those_of_the_images() -> None:
     )
     assert torch.equal(first.mean, second.mean)
     assert torch.equal(first.std, second.std)
+
+
+@pytest.mark.parametrize(
+    ("mode", "what", "scale", "shift"),
+    [
+        ("centre", "mean", 1.0, 1.7e12),
+        ("centre", "mean", 1.0, -1.7e12),
+        ("channel", "deviation", 2e12, 0.0),
+    ],
+)
+def test_statistics_that_no_file_holds_are_refused_by_their_channel(
+    mode: str, what: str, scale: float, shift: float
+) -> None:
+    inputs = torch.tensor([[0.0, -1.0], [0.0, 1.0], [1.0, -1.0], [1.0, 1.0]]) * torch.tensor(
+        [1.0, scale]
+    )
+    samples = Samples(inputs + torch.tensor([0.0, shift]), torch.arange(4) % 2)
+    dataset = Dataset("two", samples, samples, ("a", "b"))
+    number = f"{shift or scale:g}".replace("+", r"\+")
+    message = (
+        f"numbers up to 1.*12, which a model file may hold, got the {what} {number} of channel 1"
+    )
+    with pytest.raises(ValueError, match=f"{message}.*; write the column in a larger unit"):
+        normalisation(dataset, mode)
+    assert normalisation(dataset, "none").norm() == 1.0
+    assert opening.LARGEST == files.LARGEST
 
 
 def numbers_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:

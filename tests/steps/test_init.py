@@ -10,7 +10,7 @@ from data.tiny import photo, write_folder
 from PIL import Image
 
 from unitmargin.runs.opening import open_dataset, open_model
-from unitmargin.runs.recipe import Recipe, parse_recipe
+from unitmargin.runs.recipe import DataOptions, Recipe, parse_recipe
 from unitmargin.steps.init import RESIZED, init_recipe
 
 RANDOM = np.random.default_rng(0)
@@ -122,5 +122,24 @@ def test_what_has_no_recipe_is_one_line(tmp_path: Path) -> None:
         init_recipe(tmp_path / "a.csv")
     classes = "".join(f"{row},{row % 9}\n" for row in range(90))
     (tmp_path / "a.csv").write_text(f"x,y\n{classes}")
-    with pytest.raises(ValueError, match="needs at least 8 features for 9 classes"):
+    message = (
+        r"a\.csv: .* at least 8 entries for 9 classes, got 1; .* \.npz file with columns of zer"
+    )
+    with pytest.raises(ValueError, match=message):
         init_recipe(tmp_path / "a.csv")
+
+
+def test_columns_of_zeros_make_room_for_classes(tmp_path: Path) -> None:
+    """As many entries as a network needs, in an .npz file, or in a table under the scale units."""
+    labels = np.arange(40) % 4
+    inputs = np.zeros((40, 3))
+    inputs[:, 0] = RANDOM.normal(size=40)
+    np.savez(tmp_path / "a.npz", x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    assert read(init_recipe(tmp_path / "a.npz")).model.options["hidden"] == [3] * 8
+    rows = [",".join(map(str, row)) for row in np.column_stack((inputs, labels))]
+    (tmp_path / "a.csv").write_text("\n".join(["x,zero,none,y", *rows]))
+    data = DataOptions(path=str(tmp_path / "a.csv"), scale="units")
+    dataset = open_dataset(Recipe(name="a", data=data))
+    assert dataset.in_shape == (3,)
+    model = open_model(Recipe(name="a", data=data, model={"name": "dense_ugnn"}), dataset)
+    assert model.n_classes == 4

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from unitmargin.data.encoding import Encoding
-from unitmargin.data.samples import Samples
+from unitmargin.data.samples import ROOM, UNIT, Samples
 from unitmargin.data.split import Split
 from unitmargin.data.tar_shards import TarShards
 
@@ -84,3 +84,36 @@ class Dataset:
                 "name fewer shards"
             )
         return self.train
+
+
+def joint_domain(train: Samples | TarShards, test: Samples | None) -> tuple[float, float]:
+    """Interval in which the entries of inputs like these lie: the domain of the training samples
+    where it holds the test samples, else the range of both and its width on each side.
+
+    Test samples may reach as far as they do: they are of one data set, and so in its units. Images
+    alone tell units, where all that is trained on lies in [0, 1].
+
+    Raises:
+        ValueError: images to train in [0, 1], and test images beyond it by more than its width.
+
+    Example:
+        >>> import torch
+        >>> ends = torch.tensor([[0.0], [1.0]]), torch.tensor([[0.5], [4.0]])
+        >>> joint_domain(*(Samples(inputs, torch.tensor([0, 1])) for inputs in ends))
+        (-4.0, 8.0)
+    """
+    domain = train.domain
+    if isinstance(train, TarShards) or test is None or test.domain == domain:
+        return domain
+    (low, high), own = test.span, train.span
+    if domain[0] <= low and high <= domain[1]:
+        return domain
+    far = max(UNIT[0] - low, high - UNIT[1]) > ROOM
+    if domain == UNIT and len(train.in_shape) == 3 and far:
+        raise ValueError(
+            f"test images must be in the units of the training images, which lie in {list(UNIT)}, "
+            f"got entries from {low:g} to {high:g}; scale them as the training images"
+        )
+    low, high = min(low, own[0]), max(high, own[1])
+    room = ROOM * (high - low)
+    return low - room, high + room

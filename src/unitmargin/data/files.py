@@ -45,6 +45,17 @@ class DataError(ValueError):
     """A data file that cannot be used; the message names the file and the next step."""
 
 
+class MissingTestError(DataError):
+    """Test data that are named beside the training data and are not there, perhaps because all of
+    it has moved; made of the error that says so."""
+
+    def __init__(self, fault: DataError) -> None:
+        super().__init__(
+            f"{fault}, or state where both lie: unitmargin train RECIPE --data TRAIN "
+            "--set data.test=TEST --out RUN"
+        )
+
+
 def unreadable(path: Path, fault: Exception, rule: str) -> DataError:
     """The error for a file: what is said of it in our own words, else the rule that it breaks."""
     said = one_line(str(fault))

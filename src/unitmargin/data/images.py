@@ -2,10 +2,11 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +18,8 @@ from unitmargin.data.decoding import decode
 from unitmargin.data.files import DataError, members, progress_bar
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.image_writer import ImageWriter
-from unitmargin.data.kept import Kept, keep_arrays, save_array
+from unitmargin.data.kept import Kept, find_arrays, keep_arrays, save_array
+from unitmargin.data.known import Entries, keeps_others, known_images
 from unitmargin.data.layout import Layout, read_layout
 from unitmargin.data.npy import Pages, as_mapped, map_array
 from unitmargin.data.origin import Origin
@@ -63,7 +65,7 @@ def images(
     The images are decoded once, in several processes if they are many, into a file of the cache
     folder (see :func:`keep_arrays`); inputs are mapped from it. They are decoded again when the
     data changes or the file is damaged; what an interrupted process has decoded is not. Nothing is
-    extracted.
+    extracted. Images that ``split`` does not know are not decoded, whatever they are.
 
     Shapes: inputs are uint8 ``(n, channels, height, width)`` with scale 255; without
     ``options.channels`` one channel if every image is 8-bit grey, else three.
@@ -88,13 +90,57 @@ def images(
             f"{path}: label must be left out for images in folders of their classes, got "
             f"{shown(options.label)}; leave it out, or name Parquet files"
         )
-    content = _content(path, shards, options, cache)
+    source = Source(path, shards, options, split)
+    found = f"images-{CACHE_VERSION}-{_content(path, shards, options, cache)}-{form}"
+    known = split is not None and _has_others(source, split, cache, found)
     kept = keep_arrays(
         cache,
-        f"images-{CACHE_VERSION}-{content}-{form}",
-        lambda folder: _make(folder, path, shards, name, options, split),
+        _known_name(found, split) if split and known else found,
+        lambda folder: _make(folder, source, name, known),
     )
     return _dataset(kept, name, path, options, split)
+
+
+class Source(NamedTuple):
+    """Where images are read from, how, and the split that was drawn of them, if any."""
+
+    path: Path
+    shards: list[Shard]
+    options: ImageOptions
+    split: Split | None
+
+    def layout(self) -> Layout:
+        """Where all images lie."""
+        if self.shards:
+            return read_shards(self.path, self.options.label)
+        return read_layout(self.path, None if self.split is None else self.split.classes)
+
+    def entries(self, layout: Layout, doing: str) -> Entries:
+        """All files, or images of Parquet files, under a bar that says what is done with them."""
+        words = f"{doing} {self.path.name}"
+        if not self.shards:
+            return _of_files(self.path, words)
+        return _of_shards(self.path, self.shards, self.options.label, len(layout.places), words)
+
+    def known(self, layout: Layout, split: Split) -> Layout:
+        """Without images that the split does not know."""
+        return known_images(layout, self.entries(layout, "reading"), split, self.path)
+
+
+def _has_others(source: Source, split: Split, cache: Path | None, found: str) -> bool:
+    """Whether there are images or classes that a split does not know. All are read where no decoded
+    ones tell; data that come split have a fault that is found later."""
+    if kept := find_arrays(cache, found):
+        return kept.arrays["test"].min() == UNSPLIT and keeps_others(kept, split)
+    if find_arrays(cache, _known_name(found, split)):
+        return True
+    layout = source.layout()
+    return not layout.split and source.known(layout, split) != layout
+
+
+def _known_name(found: str, split: Split) -> str:
+    """The name under which images of a split alone are kept."""
+    return f"{found}-{hashlib.sha256(split.model_dump_json().encode()).hexdigest()}"
 
 
 def _content(path: Path, shards: list[Shard], options: ImageOptions, cache: Path | None) -> str:
@@ -107,20 +153,14 @@ def _content(path: Path, shards: list[Shard], options: ImageOptions, cache: Path
     return remembered(source_memory(cache, f"{path.resolve()}\0{label}"), files, compute)
 
 
-def _make(
-    folder: Path,
-    path: Path,
-    shards: list[Shard],
-    name: str,
-    options: ImageOptions,
-    split: Split | None,
-) -> None:
-    """Decode all images into a folder of the cache; raises for what is no data set."""
-    layout = read_shards(path, options.label) if shards else read_layout(path)
-    entries = (
-        _of_shards(path, shards, options.label, len(layout.places)) if shards else _of_files(path)
-    )
-    decode_images(folder, path, entries, layout, options)
+def _make(folder: Path, source: Source, name: str, known: bool) -> None:
+    """Decode all images, or those that the split knows, into a folder of the cache; raises for what
+    is no data set."""
+    path, options, split = source.path, source.options, source.split
+    layout = source.layout()
+    if split is not None and known:
+        layout = source.known(layout, split)
+    decode_images(folder, path, source.entries(layout, "decoding"), layout, options)
     places, ranks = layout.places.values(), {c: rank for rank, c in enumerate(layout.classes)}
     tests = [place.test if layout.split else UNSPLIT for place in places]
     save_array(folder, "test", np.array(tests, np.int8))
@@ -134,7 +174,7 @@ def _make(
 def decode_images(
     folder: Path,
     path: Path,
-    entries: Iterable[tuple[str, Callable[[], bytes]]],
+    entries: Entries,
     layout: Layout,
     options: ImageOptions,
 ) -> None:
@@ -148,16 +188,16 @@ def decode_images(
             writer.put(place, digest, image)
 
 
-def _of_files(path: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    for member in members(path, progress=f"decoding {path.name}"):
+def _of_files(path: Path, progress: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    for member in members(path, progress):
         if not member.is_folder:
             yield member.name, member.read
 
 
 def _of_shards(
-    path: Path, shards: list[Shard], label: str | None, count: int
+    path: Path, shards: list[Shard], label: str | None, count: int, progress: str
 ) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    with progress_bar(count, f"decoding {path.name}", "image") as bar:
+    with progress_bar(count, progress, "image") as bar:
         for shard in chain(*split_shards(path, shards)):
             for number, (content, _) in enumerate(read_image_rows(path, shard, label)):
                 yield shard.row(number), partial(bytes, content)
@@ -166,7 +206,7 @@ def _of_shards(
 
 def _contents(
     path: Path,
-    entries: Iterable[tuple[str, Callable[[], bytes]]],
+    entries: Entries,
     layout: Layout,
     writer: ImageWriter,
     under_way: deque[tuple[str, int, bytes]],

@@ -76,6 +76,14 @@ def keep_arrays(cache: Path | None, name: str, make: Callable[[Path], None]) -> 
         ) from fault
 
 
+def find_arrays(cache: Path | None, name: str) -> Kept | None:
+    """The arrays of that name in the cache folder, None where they are not there or not whole."""
+    try:
+        return _read(cache_place(cache) / name)
+    except DataError:
+        return None
+
+
 def _made(folder: Path, make: Callable[[Path], None]) -> Kept:
     try:
         return _read(folder)  # another process has made it

@@ -1,6 +1,6 @@
 """Where images lie: in a folder for each class, below folders of splits or not."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,8 +41,11 @@ class Layout(NamedTuple):
     split: bool
 
 
-def read_layout(path: Path) -> Layout:
+def read_layout(path: Path, drawn: Collection[str] | None = None) -> Layout:
     """Where the images under ``path`` lie; no image is read.
+
+    Without a split, only those of ``drawn`` have to hold an image, the classes of a split that was
+    drawn; default: all.
 
     Raises:
         DataError: images that are nested more deeply or lie in no folder of a class, a class that
@@ -53,7 +56,7 @@ def read_layout(path: Path) -> Layout:
     homes = {name: _homes(name, folders & inner) for name in (TRAIN, *HELD_OUT)}
     held_out = next((name for name in HELD_OUT if homes[name]), "")
     if not homes[TRAIN] and not held_out:
-        return _unsplit(path, files, folders)
+        return _unsplit(path, files, folders, drawn)
     tops = sorted({*homes[TRAIN], *(homes[held_out] if held_out else ())})
     if len(tops) > 1:
         raise DataError(
@@ -101,7 +104,9 @@ def _homes(name: str, folders: set[Parts]) -> set[Parts]:
     return {folder[:-1] for folder in folders if folder[-1] == name and len(folder) <= 2}
 
 
-def _unsplit(path: Path, files: list[Parts], folders: set[Parts]) -> Layout:
+def _unsplit(
+    path: Path, files: list[Parts], folders: set[Parts], drawn: Collection[str] | None
+) -> Layout:
     tops = [folder for folder in folders if len(folder) == 1]
     around = len(tops) == 1 and any(len(folder) == 2 for folder in folders)
     root = tops[0] if around else ()
@@ -113,7 +118,9 @@ def _unsplit(path: Path, files: list[Parts], folders: set[Parts]) -> Layout:
             "folder with its name"
         )
     places = _places(path, root, files, folders, test=False)
-    _require_filled(path, labels - {place.label for place in places.values()}, "", "")
+    filled = {place.label for place in places.values()}
+    needed = labels if drawn is None else labels & {*drawn}
+    _require_filled(path, needed - filled, "", "")
     return Layout(_in_order(places), tuple(sorted(labels)), split=False)
 
 

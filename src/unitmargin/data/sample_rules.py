@@ -24,7 +24,7 @@ def require_inputs(inputs: Tensor) -> None:
 
 
 def require_finite(inputs: Tensor) -> None:
-    """Raise a ValueError unless all numbers are finite."""
+    """Raise a ValueError unless all numbers are finite, as which float32 holds them."""
     if inputs.dtype != torch.float32:
         return
     size = max(1, BLOCK // (inputs.element_size() * math.prod(inputs.shape[1:])))
@@ -33,7 +33,8 @@ def require_finite(inputs: Tensor) -> None:
         if not bool(block.isfinite().all()):
             first = start + int((~block.flatten(1).isfinite().all(1)).nonzero()[0])
             raise ValueError(
-                f"inputs must be finite, got NaN or infinity in sample {first}; remove or repair it"
+                f"inputs must be finite in float32, got NaN or infinity in sample {first}; remove "
+                "or repair it, or write it in a larger unit"
             )
 
 

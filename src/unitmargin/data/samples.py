@@ -34,9 +34,9 @@ UNIT = (0.0, 1.0)
 """Where the numbers of scaled images lie, and so those of any data that lie there."""
 
 ROOM = 1.0
-"""By how many widths of their range a domain is wider than the inputs on each side. Test samples
-reach beyond training samples, but not by the whole range: what does is in other units, such as
-bytes where the training had pixels in [0, 1] around their mean."""
+"""By how many widths of their range a domain is wider than the inputs on each side. New inputs
+reach beyond known ones, but seldom by the whole range: what does is in other units, such as bytes
+where the training had pixels in [0, 1] around their mean."""
 
 RESIDENT = 2**30
 """Bytes of inputs that are moved to another device at once; of more, each batch is."""
@@ -186,6 +186,11 @@ class Samples:
         width = (float(ends[1]) - float(ends[0])) / self.scale
         room = ROOM * (width or abs(high))
         return low - room, high + room
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Smallest and largest entry, in the units of a batch."""
+        return self._scaled(self.ends().cpu())
 
     def _scaled(self, ends: Tensor) -> tuple[float, float]:
         """Extremes divided by the scale, as a batch divides and as float64 does."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from unitmargin.data.dataset import Dataset
-from unitmargin.data.files import DataError
+from unitmargin.data.files import DataError, MissingTestError
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import decode_images
 from unitmargin.data.kept import keep_arrays, save_array
@@ -40,6 +40,7 @@ def shards(
 
     Raises:
         ImportError: webdataset is missing.
+        MissingTestError: a shard of test images is not there.
         DataError: what :func:`open_shards` refuses, a test image of a class or a size that training
             images do not have, and what :class:`Dataset` refuses.
 
@@ -57,7 +58,10 @@ def shards(
     own = ImageOptions(
         resize=options.resize, channels=options.channels or GREY_OR_COLOUR[train.in_shape[0]]
     )
-    files = expand_shards(test)
+    try:
+        files = expand_shards(test)
+    except DataError as fault:
+        raise MissingTestError(fault) from None
     hashes = "-".join(remembered_sha256(file, cache) for file in files)
     content = f"{hashes}-{own.resize or 0}-{own.channels}-{train.sha256}"
     name = f"test-{CACHE_VERSION}-{hashlib.sha256(content.encode()).hexdigest()}"

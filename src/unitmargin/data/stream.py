@@ -86,8 +86,9 @@ def read_inputs(
         finite = np.isfinite(inputs).reshape(len(some), -1).all(1)
         if not finite.all():
             raise DataError(
-                f"{path}: inputs must be finite, got NaN or infinity in "
-                f"{some[int(finite.argmin())].source}; remove or repair it"
+                f"{path}: inputs must be finite in float32, got NaN or infinity in "
+                f"{some[int(finite.argmin())].source}; remove or repair it, or write it in a "
+                "larger unit"
             )
         labels = np.array([item.label for item in some], np.int64)
         yield InputBatch(inputs, labels, tuple(item.source for item in some))

@@ -25,12 +25,12 @@ Row = tuple[int, list[str]]
 def read_table(path: Path, wanted: Wanted) -> Iterator[Item]:
     """Every row of a ``.csv`` file in UTF-8; empty lines are left out.
 
-    A first line with a cell that is no number is a header. Columns are taken by their place, but
-    for the one that a header calls ``label``.
+    A first line of words is a header; numbers may stand in it beside ``label`` alone. Columns are
+    taken by their place, but for the one that a header calls ``label``.
 
     Raises:
         DataError: no text, another number of columns, a cell that is no number, a label that is no
-            class of the network, or a first line of numbers and cells without a value.
+            class of the network, or a first line of numbers and other cells.
     """
     try:
         yield from _items(csv_lines(path), wanted)
@@ -119,14 +119,16 @@ def _require_data(cells: list[str]) -> None:
 
 
 def _require_names(cells: list[str]) -> None:
-    """Refuse what may be an input without some of its values."""
+    """Refuse what may be an input with a cell that is missing or wrong: beside numbers, the one
+    name that is known is that of the labels."""
     lost = [place for place, cell in enumerate(cells) if is_missing(cell)]
     rest = [cell for cell in cells if not is_missing(cell)]
-    if lost and (not rest or any(map(is_number, rest))):
+    words = [place for place, cell in enumerate(cells) if not (is_number(cell) or cell == LABEL)]
+    if (odd := lost or words) and (not rest or any(map(is_number, rest))):
+        what = "a missing value or no name; fill it in" if lost else "a word; correct it"
         raise ValueError(
-            f"its first line must be a header of words or an input, got {shown(cells[lost[0]])} in "
-            f"column {lost[0] + 1}, a missing value or no name; fill it in, leave out the line, or "
-            "name the columns"
+            f"its first line must be a header of words or an input, got {shown(cells[odd[0]])} in "
+            f"column {odd[0] + 1}, {what}, leave out the line, or name the columns"
         )
 
 

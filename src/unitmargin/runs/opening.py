@@ -15,6 +15,9 @@ from unitmargin.runs.recipe import SHARDS, TABLE, Recipe
 BATCH_NUMBERS = 2**20
 """Numbers of a batch from which statistics are computed: 8 MB in float64."""
 
+LARGEST = 2.0**40
+"""Largest magnitude of a number that a model file may hold; `frozen/files.py` says why."""
+
 
 def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
     """The recipe's data set, limited and up-sampled as it says; split as a run has it."""
@@ -27,11 +30,29 @@ def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:
 
 
 def open_model(recipe: Recipe, dataset: Dataset) -> Classifier:
-    """The recipe's untrained network, its weights drawn from the recipe's seed."""
+    """The recipe's untrained network, its weights drawn from the recipe's seed.
+
+    Raises:
+        ValueError: options that do not fit the data, or data whose mean or deviation no model file
+            may hold.
+    """
     channels = dataset.in_shape[0]
     normalize = normalize_from(_inputs(dataset.train), channels, recipe.model.normalization)
+    _require_storable(normalize)
     torch.manual_seed(recipe.training.seed)
     return recipe_model(recipe, dataset.in_shape, dataset.n_classes, normalize)
+
+
+def _require_storable(normalize: Normalize) -> None:
+    """Raise for statistics that the file of the trained network would be refused for."""
+    for what, numbers in (("mean", normalize.mean), ("deviation", normalize.std)):
+        largest, place = (float(part) for part in numbers.abs().max(0))
+        if largest > LARGEST:
+            raise ValueError(
+                f"normalization must have numbers up to {LARGEST:g}, which a model file may hold, "
+                f"got the {what} {float(numbers[int(place)]):g} of channel {int(place)}, counted "
+                "from 0; write the column in a larger unit"
+            )
 
 
 def recipe_model(

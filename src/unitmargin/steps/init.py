@@ -90,6 +90,7 @@ def init_recipe(path: Path, label: str | None = None) -> str:
         )
     options = _table_options(path, label) if kind == TABLE else None
     dataset, read = _load(kind, path, options, label if in_rows else None)
+    _require_entries(path, dataset)
     name = path.resolve().name.split(".")[0].strip() or kind
     sections = {
         "": _run(name, dataset),
@@ -130,6 +131,17 @@ def _table_options(path: Path, label: str | None) -> TableOptions:
     if len(numbering) in (0, len(names)):
         return found
     return usable(path, found.changed(ignore=[*found.ignore, *numbering]))[0]
+
+
+def _require_entries(path: Path, dataset: Dataset) -> None:
+    """Raise for a table of so few columns that no network tells all classes apart."""
+    needed, entries = dataset.n_classes - 1, math.prod(dataset.in_shape)
+    if dataset.encoding is not None and entries < needed:
+        raise ValueError(
+            f"{path}: the columns that are kept must give at least {needed} entries for "
+            f"{dataset.n_classes} classes, got {entries}; add columns of numbers, or write all as "
+            "an .npz file with columns of zeros, which change no distance"
+        )
 
 
 def _about(path: Path, dataset: Dataset) -> list[str]:

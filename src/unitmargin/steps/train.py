@@ -4,21 +4,24 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 
 import torch
 
-from unitmargin.data import TarShards
-from unitmargin.runs.folder import RunFolder
+from unitmargin.data import Dataset, TarShards, joint_domain, left_out
+from unitmargin.models import Classifier
+from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
-from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.recipe import IMAGES, Recipe
 from unitmargin.runs.weights import origin_of, write_weights
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.logs import Log, open_log, require_log
+from unitmargin.training.options import TrainingOptions
 from unitmargin.training.pieces import require_pieces
 from unitmargin.training.precision import require_precision
-from unitmargin.training.processes import join_processes
+from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.schedules import extendable
 from unitmargin.training.teacher import require_teachable
 from unitmargin.training.train import EpochRecord, drawn_trainer, train
@@ -55,12 +58,13 @@ def train_run(
 
     Raises:
         ImportError: the package of that log is missing.
-        RunError: a folder of another recipe.
+        RunError: a folder of another recipe, or one among the images of its data set.
         LockedError: another process trains into the folder.
         ValueError: other data, another network or other options than the folder was begun with.
     """
     if log is not None:
         require_log(log)
+    _require_apart(folder, recipe)
     processes, _ = join_processes(device)
     if minutes is not None:
         recipe = recipe.changed(training={"steps": _steps(recipe, folder, device, minutes)})
@@ -69,10 +73,7 @@ def train_run(
         return f"train: {folder.weights_file} is already there"
     dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
-    require_precision(recipe.training.precision, model)
-    require_pieces(recipe.training.pieces, processes, isinstance(dataset.train, TarShards))
-    recipe.training.require_inputs(dataset.in_shape)
-    require_teachable(dataset.train, recipe.training)
+    _require_fit(recipe.training, dataset, model, processes)
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
@@ -99,6 +100,28 @@ def train_run(
                     file.unlink(missing_ok=True)
     processes.wait()
     return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
+
+
+def _require_fit(
+    options: TrainingOptions, dataset: Dataset, model: Classifier, processes: Processes
+) -> None:
+    require_precision(options.precision, model)
+    require_pieces(options.pieces, processes, isinstance(dataset.train, TarShards))
+    options.require_inputs(dataset.in_shape)
+    require_teachable(dataset.train, options)
+    joint_domain(dataset.train, dataset.test)  # which refuses test images in other units
+
+
+def _require_apart(folder: RunFolder, recipe: Recipe) -> None:
+    """Raise for a folder among the images of its data set, which its own files would change."""
+    if recipe.data.name != IMAGES or recipe.data.path is None:
+        return
+    place, data = folder.path.resolve(), Path(recipe.data.path).expanduser().resolve()
+    if place.is_relative_to(data) and not left_out("/".join(place.relative_to(data).parts)):
+        raise RunError(
+            f"the run folder must lie outside of the images in {data}, got {folder.path}; choose "
+            "another --out"
+        )
 
 
 def _summary(recipe: Recipe, last: EpochRecord) -> str:

@@ -84,8 +84,8 @@ def loaded(loader: DataLoader[Any], model: Classifier) -> Iterator[tuple[Tensor,
             )
         if not bool(inputs.isfinite().all()):
             raise ValueError(
-                f"inputs of train_data must be finite, got NaN or infinity in batch {number}; "
-                "remove or repair it"
+                f"inputs of train_data must be finite in float32, got others in batch {number}; "
+                "remove or repair them, or write them in a larger unit"
             )
         if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < model.n_classes:
             wrong = int(labels.min()) if int(labels.min()) < 0 else int(labels.max())

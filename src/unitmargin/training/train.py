@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
-from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples
+from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples, joint_domain
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path
 from unitmargin.foundation.numbers import shown
@@ -58,7 +58,8 @@ def train(
 
     Args:
         model: trained in place, without gradients that it has; then in the mode of evaluation. Its
-            ``domain`` becomes that of the training samples.
+            ``domain`` becomes that of the training samples, wider where test samples lie beyond
+            it (:func:`unitmargin.data.joint_domain`).
         train_data, test_data: samples, pairs of inputs and integer labels (tensors, NumPy arrays
             or data frames), torch data sets of such pairs, which are read once, or loaders of
             batches. Without test data nothing is evaluated; of a ``unitmargin`` data set the train
@@ -117,12 +118,14 @@ def train(
     else:
         options.require_inputs(samples.in_shape)
         require_teachable(samples, options)
-        _set_domain(model.to(place), samples.domain)
+        domain = joint_domain(samples, test)
+        model.to(place)
         near = samples.near(place)
         trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
             kept = file, identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(*kept)]
+        _set_domain(model, domain)
     test = None if test is None else test.near(place)
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
         if len(history) < trainer.epochs:
