@@ -13,8 +13,8 @@ import unitmargin.checker
 FOLDER = Path(unitmargin.checker.__file__).parent
 
 ALLOWED = {
-    "collections", "csv", "functools", "hashlib", "io", "json", "math", "numpy", "pathlib", "re",
-    "typing", "uuid",
+    "collections", "csv", "decimal", "functools", "hashlib", "io", "json", "math", "numpy",
+    "pathlib", "re", "typing", "uuid",
 }  # fmt: skip
 
 

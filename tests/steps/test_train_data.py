@@ -99,6 +99,7 @@ def test_tables_that_have_moved_are_stated_where_they_lie(tmp_path: Path) -> Non
     (tmp_path / "old").mkdir()
     own, folder = recipe(heavy_table(tmp_path / "old"), epochs=1), RunFolder(tmp_path / "run")
     train_run(own, folder)
+    freeze_run(folder)
     weights = folder.weights_file.read_bytes()
     (tmp_path / "old").rename(tmp_path / "new")
     step = (
@@ -106,6 +107,9 @@ def test_tables_that_have_moved_are_stated_where_they_lie(tmp_path: Path) -> Non
     )
     with pytest.raises(MissingTestError, match=f"b.csv: .* found none; check the path, or {step}"):
         folder.dataset(tmp_path / "new/a.csv")
+    with pytest.raises(MissingTestError, match="state where both lie"):
+        certify_run(folder, data=tmp_path / "new/a.csv")
+    assert certify_run(folder, data=tmp_path / "new/b.csv").startswith("certify: 2 new inputs, ")
     moved = own.overridden(tmp_path / "new/a.csv").changed(
         data={"test": str(tmp_path / "new/b.csv")}
     )

@@ -49,14 +49,18 @@ def test_pairs_of_every_kind_train_the_same_network(kind: str) -> None:
         assert torch.equal(value, found[name]), name
 
 
-def test_the_domain_is_that_of_the_training_samples_and_kept_in_a_checkpoint(
-    tmp_path: Path,
+@pytest.mark.parametrize("scale", [3.0, 100.0])
+def test_the_domain_holds_all_samples_and_is_kept_in_a_checkpoint(
+    scale: float, tmp_path: Path
 ) -> None:
+    """That of the training samples where it holds the test samples, else wider."""
     file = tmp_path / "checkpoint.safetensors"
     wide = (4.0 * torch.cat((X, torch.tensor([[1.0, 0.0]]))) - 2.0, torch.cat((Y, Y[:1])))
-    test = 100.0 * X, Y
+    test = scale * X, Y
     network = trained(wide, test, checkpoint=file)
     low, high = float(wide[0].min()), float(wide[0].max())
+    if float(test[0].max()) > high + (high - low):
+        high = float(test[0].max())
     assert network.domain.dtype == torch.float64
     assert network.domain.tolist() == [low - (high - low), high + (high - low)]
     assert "domain" in network.state_dict()

@@ -11,7 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.certificates.epsilons import choose_epsilons, epsilon_name
-from unitmargin.data import MADE, InputBatch, Samples, holds_images, holds_splits
+from unitmargin.data import (
+    MADE,
+    InputBatch,
+    MissingTestError,
+    Samples,
+    holds_images,
+    holds_splits,
+)
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.foundation.tensors import SpooledRows, spool_rows
 from unitmargin.frozen import FrozenNetwork
@@ -28,6 +35,7 @@ from unitmargin.runs.certifier import (
     table_units,
 )
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
 
@@ -161,10 +169,24 @@ def _own(folder: RunFolder, data: Path) -> bool:
     if folder.recipe().data.name == TABLE:
         try:
             folder.dataset(data)
+        except MissingTestError:
+            if _is_training_table(folder, data):
+                raise
+            return False
         except ValueError:
             return False
         return True
     return folder.recipe().data.name not in MADE and holds_splits(data)
+
+
+def _is_training_table(folder: RunFolder, data: Path) -> bool:
+    """Whether a table holds the training rows of a run whose table of test rows is not there."""
+    alone = folder.recipe().changed(data={"path": str(data), "test": str(data)})
+    try:
+        found = open_dataset(alone).train.sha256
+    except ValueError:
+        return False
+    return found == folder.origin().identity.data.train_sha256
 
 
 def _beside(folder: Path, data: Path) -> Path:
