@@ -42,10 +42,19 @@ def test_regions_and_names_are_drawn_and_named() -> None:
     plane = sample_plane(half_planes(classes), Samples(POINTS, LABELS), exhibits)
     figure = decision_regions(plane, classes, exhibits)
     root = ElementTree.fromstring(figure)
-    assert "2 certified discs" in root.attrib["aria-label"]
+    assert "2 certified discs, 2 of them with" in root.attrib["aria-label"]
     assert "$b$ &lt; c" in figure
     assert "var(--wrong)" in figure
     assert "http" not in figure
+
+
+def test_a_ray_that_met_no_other_class_has_no_end() -> None:
+    met = exhibit(0, "a")
+    missed = met.model_copy(update={"distance": None})
+    plane = sample_plane(half_planes(("a", "b")), Samples(POINTS, LABELS), [met])
+    with_end, without = (decision_regions(plane, ("a", "b"), [one]) for one in (met, missed))
+    assert len(without) < len(with_end)
+    assert "1 certified discs, 0 of them with" in without
 
 
 def test_long_names_stand_below_each_other_in_the_figure() -> None:

@@ -26,7 +26,8 @@ LONGEST_NAME = 40
 def decision_regions(plane: Plane, classes: Sequence[str], exhibits: Sequence[Exhibit]) -> str:
     """Regions and points of a classifier of the plane, with the exhibits' discs, as SVG.
 
-    Each exhibit shows its certified disc and a line to its closest point of another class.
+    Each exhibit shows its certified disc and, where one was found, a line to its closest point of
+    another class.
     """
     horizontal, vertical = plane.horizontal, plane.vertical
     shape = float((vertical[-1] - vertical[0]) / (horizontal[-1] - horizontal[0]))
@@ -45,7 +46,8 @@ def decision_regions(plane: Plane, classes: Sequence[str], exhibits: Sequence[Ex
     _draw_key(axes, classes)
     text = (
         f"Decision regions of {len(classes)} classes in the plane with test points, and "
-        f"{len(exhibits)} certified discs with the closest point of another class."
+        f"{len(exhibits)} certified discs, {sum(map(_is_met, exhibits))} of them with the closest "
+        "point of another class."
     )
     return to_svg(figure, "plane", text)
 
@@ -68,9 +70,15 @@ def _draw_exhibit(axes: Axes, exhibit: Exhibit) -> None:
     (x, y), (end_x, end_y) = exhibit.original.tolist(), exhibit.adversarial.tolist()
     colour = INK if exhibit.label == exhibit.predicted else WRONG
     axes.add_patch(Circle((x, y), exhibit.radius, facecolor="none", edgecolor=colour, lw=1.3))
-    axes.plot([x, end_x], [y, end_y], color=colour, linewidth=1.1)
     axes.scatter([x], [y], s=22, color=colour, zorder=3)
-    axes.scatter([end_x], [end_y], s=34, color=colour, marker="x", linewidth=1.4, zorder=3)
+    if _is_met(exhibit):
+        axes.plot([x, end_x], [y, end_y], color=colour, linewidth=1.1)
+        axes.scatter([end_x], [end_y], s=34, color=colour, marker="x", linewidth=1.4, zorder=3)
+
+
+def _is_met(exhibit: Exhibit) -> bool:
+    """Whether the ray of the closed form met another class."""
+    return exhibit.distance is not None
 
 
 def _draw_key(axes: Axes, classes: Sequence[str]) -> None:
