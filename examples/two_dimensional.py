@@ -64,7 +64,7 @@ def draw(frozen: um.FrozenNetwork) -> Figure:
     axes.plot(*x, "ko", markersize=6)
     axes.plot(*target, "k*", markersize=13)
     axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal", xticks=[], yticks=[])
-    axes.set_title(f"certified radius {radius:.3f} and closest boundary point")
+    axes.set_title("certified disc and closest boundary point")
     return figure
 
 

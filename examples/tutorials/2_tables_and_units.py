@@ -11,6 +11,7 @@ laboratory, and ship it with a guard that takes rows as they are.
 """
 
 import csv
+import math
 import tempfile
 from pathlib import Path
 
@@ -91,12 +92,19 @@ for radius in (0.0, 0.5, 1.0, 2.0):
 # column may move *alone*: radius times its deviation. If several move, the squares of their
 # shares add up to at most 1.
 
+
+def down(length):
+    """A length with three decimals, rounded down: a longer one is not certified."""
+    return f"{math.floor(1000 * length) / 1000:.3f}"
+
+
 chosen = int(certificate.radius.argsort()[len(x) // 2])
+radius = float(certificate.radius[chosen])
 columns = data.encoding.columns
-bands = {c.name: float(certificate.radius[chosen]) * c.unit for c in columns}
-print(f"radius {certificate.radius[chosen]:.3f} standard deviations; alone may move")
+bands = {c.name: radius * c.unit for c in columns}
+print(f"radius {down(radius)} standard deviations; alone may move")
 for name, band in bands.items():
-    print(f"  {name:30} by {band:8.3f}")
+    print(f"  {name:30} by {down(band):>8}")
 
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
 low, high = wine.data.min(0), wine.data.max(0)
@@ -123,8 +131,7 @@ plt.show()
 nearest = um.closest_adversarial(frozen, x[chosen : chosen + 1])
 scaled = nearest.flipped_point - x[chosen : chosen + 1]
 raw = scaled * torch.tensor([c.unit for c in columns])
-radius = float(certificate.radius[chosen])
-print(f"scaled distance {scaled.norm():.3f}, at least the radius {radius:.3f}")
+print(f"scaled distance {scaled.norm():.3f}, at least the radius {down(radius)}")
 print(f"'distance' over raw columns {raw.norm():.3f}")
 
 # %%
@@ -185,7 +192,7 @@ with open(folder / "wine.csv", newline="") as file:
     rows = list(csv.DictReader(file))
 answers = guard(rows[:1] + rows[70:71] + [rows[0] | {"proline": ""}])
 for answer in answers:
-    print(answer.name, f"{answer.radius:.2f}", answer.reason)
+    print(answer.name, down(answer.radius), answer.reason)
 print({outcome: count for outcome, count in guard.counters.items() if count})
 
 # %%

@@ -154,7 +154,7 @@ class Service(BaseHTTPRequestHandler):
     def do_POST(self):
         data = self.rfile.read(int(self.headers["Content-Length"]))
         answer = guard(prepared(Image.open(io.BytesIO(data))))
-        said = {"name": answer.name, "radius": round(answer.radius, 3), "reason": answer.reason}
+        said = {"name": answer.name, "radius": answer.radius, "reason": answer.reason}
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps(said).encode())
@@ -200,7 +200,7 @@ one = x[own : own + 1]
 attack = um.minimal_perturbation(frozen, one, certificate.label[own : own + 1], box=(0.0, 1.0))
 changed = attack.point[0].float()
 found_at = float(attack.distance[0])
-print(f"certified radius {certificate.radius[own]:.3f}, another label at {found_at:.3f}")
+print(f"certified radius {float(certificate.radius[own])}, another label at {found_at:.3f}")
 print("before:", guard(x[own]).name, "- after:", guard(changed).reason)
 
 figure, axes = plt.subplots(1, 3, figsize=(7, 2.7), layout="constrained")

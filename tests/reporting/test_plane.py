@@ -54,7 +54,7 @@ def test_a_ray_that_met_no_other_class_has_no_end() -> None:
     plane = sample_plane(half_planes(("a", "b")), Samples(POINTS, LABELS), [met])
     with_end, without = (decision_regions(plane, ("a", "b"), [one]) for one in (met, missed))
     assert len(without) < len(with_end)
-    assert "1 certified discs, 0 of them with" in without
+    assert "1 certified disc, 0 of them with" in without
 
 
 def test_long_names_stand_below_each_other_in_the_figure() -> None:

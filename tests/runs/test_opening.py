@@ -5,7 +5,6 @@ import torch
 from torch import Tensor
 
 from unitmargin.data import Dataset, Samples, load_dataset
-from unitmargin.frozen import files
 from unitmargin.layers.normalize import Normalize
 from unitmargin.runs import opening
 from unitmargin.runs.opening import open_model
@@ -83,7 +82,6 @@ def test_statistics_that_no_file_holds_are_refused_by_their_channel(
     with pytest.raises(ValueError, match=f"{message}.*; write the column in a larger unit"):
         normalisation(dataset, mode)
     assert normalisation(dataset, "none").norm() == 1.0
-    assert opening.LARGEST == files.LARGEST
 
 
 def numbers_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:

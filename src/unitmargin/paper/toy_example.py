@@ -19,6 +19,7 @@ from unitmargin.models import freeze
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.layout import Table
 from unitmargin.paper.target import Output, Target
+from unitmargin.reporting import wording
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
@@ -132,7 +133,8 @@ def toy_figure(toy: Toy) -> Figure:
         axes.scatter(place[0], place[1], s=90, marker="x", color=colour, linewidth=2.6, zorder=4)
     axes.set_aspect("equal")
     distance = float(toy.search.distance[index])
-    title = f"|f(x)| = {radius:.4f}, closest point of the other class at {distance:.4f}"
+    lengths = wording.radius(radius), wording.fixed(distance)
+    title = "|f(x)| = {}, closest point of the other class at {}".format(*lengths)
     axes.set_title(title, color=INK, fontsize=TEXT_SIZE, loc="left")
     label(axes, "first coordinate", "second coordinate")
     return figure

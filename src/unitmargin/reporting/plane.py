@@ -44,10 +44,10 @@ def decision_regions(plane: Plane, classes: Sequence[str], exhibits: Sequence[Ex
     axes.set_ylim(float(vertical[0]), float(vertical[-1]))
     label(axes, "first coordinate", "second coordinate")
     _draw_key(axes, classes)
+    discs = f"{len(exhibits)} certified disc{'s' * (len(exhibits) != 1)}"
     text = (
-        f"Decision regions of {len(classes)} classes in the plane with test points, and "
-        f"{len(exhibits)} certified discs, {sum(map(_is_met, exhibits))} of them with the closest "
-        "point of another class."
+        f"Decision regions of {len(classes)} classes in the plane with test points, and {discs}, "
+        f"{sum(map(_is_met, exhibits))} of them with the closest point of another class."
     )
     return to_svg(figure, "plane", text)
 

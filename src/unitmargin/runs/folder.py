@@ -33,6 +33,9 @@ Content = TypeVar("Content")
 
 TRAIN = "train RECIPE"
 
+GRAPH = "model.onnx"
+"""The file that `unitmargin export` writes beside a model file."""
+
 HTML_SHA256, MD_SHA256 = "html_sha256", "md_sha256"
 """Entries of report.json: the hashes of the pages that were written with it."""
 
@@ -70,6 +73,11 @@ class RunFolder:
         self.report_md = self.path / "report.md"
         self.report_json = self.path / "report.json"
         self.explore_html = self.path / "explore.html"
+
+    @property
+    def exported(self) -> bool:
+        """Whether export wrote the folder: its certificates are those that its card speaks of."""
+        return (self.path / GRAPH).is_file() and not self.weights_file.is_file()
 
     def require(self, file: Path, command: str) -> Path:
         """The file, or an error that names the step that writes it."""

@@ -8,15 +8,13 @@ import torch
 from torch import Tensor
 
 from unitmargin.data import Dataset, Samples, Split, TarShards, load_dataset
+from unitmargin.frozen import LARGEST
 from unitmargin.layers.normalize import Normalize, normalize_from
 from unitmargin.models import Classifier, build_model
 from unitmargin.runs.recipe import SHARDS, TABLE, Recipe
 
 BATCH_NUMBERS = 2**20
 """Numbers of a batch from which statistics are computed: 8 MB in float64."""
-
-LARGEST = 2.0**40
-"""Largest magnitude of a number that a model file may hold; `frozen/files.py` says why."""
 
 
 def open_dataset(recipe: Recipe, split: Split | None = None) -> Dataset:

@@ -39,9 +39,6 @@ from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
 
-GRAPH = "model.onnx"
-"""A folder with it was made by `unitmargin export`, or is a run that holds an exported file."""
-
 
 def certify_samples(
     frozen: FrozenNetwork, samples: Samples, profile: str | None = None
@@ -193,14 +190,9 @@ def _beside(folder: Path, data: Path) -> Path:
     return folder / f"certified-{data.resolve().name}"
 
 
-def _is_exported(folder: RunFolder) -> bool:
-    """Whether export wrote a folder: its certificates are those that its card speaks of."""
-    return (folder.path / GRAPH).is_file() and not folder.weights_file.is_file()
-
-
 def _require_own(folder: RunFolder) -> Path:
     """The place of a run's own certificates, which an exported folder has as they were shipped."""
-    if _is_exported(folder):
+    if folder.exported:
         raise ValueError(
             f"out must be given for {folder.path}, an exported folder, whose certificates would be "
             "lost, got None; name another folder by --out"
@@ -211,7 +203,7 @@ def _require_own(folder: RunFolder) -> Path:
 def _require_out(out: Path) -> Path:
     """Raise for the folder of a run, whose own certificates verify and report read, for an exported
     one, and for one that holds something else than certificates."""
-    if RunFolder(out).recipe_file.exists() or _is_exported(RunFolder(out)):
+    if RunFolder(out).recipe_file.exists() or RunFolder(out).exported:
         raise ValueError(
             f"out must be a folder of its own, got the run folder or exported folder {out}, whose "
             "certificates would be lost; name another one"

@@ -15,11 +15,11 @@ from unitmargin.foundation.files import (
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.reporting.card import Subject, is_sealed, read_subject, write_card
 from unitmargin.runs.certifier import EXPORTED, is_run
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import GRAPH, RunFolder
 from unitmargin.runs.lock import HOLDER, LOCK
 from unitmargin.runs.recipe import write_recipe
 
-MODEL, GRAPH, CARD, RECIPE = "model.safetensors", "model.onnx", "README.md", "recipe.toml"
+MODEL, CARD, RECIPE = "model.safetensors", "README.md", "recipe.toml"
 
 OF_A_RUN = ("certificates.csv", "certificates.json", "report.html", "report.json")
 """What is copied of a run, where it is there."""
