@@ -20,7 +20,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 import unitmargin as um
 
@@ -140,11 +140,12 @@ print(f"{(folder / 'leaves.onnx').stat().st_size / 1e6:.1f} MB, classes {guard.m
 
 
 def prepared(image):
-    """The input that the training would have made of a photo."""
-    side = min(image.size)
-    left, top = ((length - side) // 2 for length in image.size)
-    square = image.convert("RGB").crop((left, top, left + side, top + side))
-    pixels = np.asarray(square.resize((16, 16), Image.Resampling.BILINEAR))
+    """The input that the training would have made of a photo of 8 bits without transparency."""
+    upright = ImageOps.exif_transpose(image).convert("RGB")
+    side = min(upright.size)
+    left, top = ((length - side) // 2 for length in upright.size)
+    middle = left, top, left + side, top + side
+    pixels = np.asarray(upright.resize((16, 16), Image.Resampling.BILINEAR, box=middle))
     return (pixels.transpose(2, 0, 1) / 255).astype(np.float32)
 
 
@@ -192,8 +193,9 @@ print("noise", ask(noise))
 # --------
 #
 # An attacker who may change pixels looks for the closest input with another answer. The
-# certificate said how far that is, before anybody had searched. And at the boundary the radius is
-# small, so the changed input is not answered wrongly: it is not answered.
+# certificate said how far that is at least, before anybody had searched. And just beyond the
+# boundary the radius is small, so the changed input is not answered. For a wrong answer an attacker
+# has to go further, to where the radius of the other label exceeds the threshold.
 
 own = int((certificate.radius * right).argmax())
 one = x[own : own + 1]

@@ -28,8 +28,8 @@ def pixels(
 ) -> UInt8[np.ndarray, "height width *channels"]:
     """The pixels of an encoded image; only 8-bit grey without transparency counts as grey.
 
-    With ``resize`` the shorter side gets that many pixels, and the middle of the longer one is cut
-    out: every pixel is a mean of those that it covers, weighted linearly (antialiased bilinear).
+    With ``resize`` the middle square is cut out and scaled to that many pixels on each side: every
+    pixel is a mean of those that it covers, weighted linearly (antialiased bilinear).
     ``channels`` 1 turns colours into grey (ITU-R 601), 3 repeats grey.
 
     Shapes: ``(height, width)`` if the image is grey, else ``(height, width, 3)`` in RGB.
