@@ -21,8 +21,8 @@ class ImageOptions(SplitOptions):
     A split is drawn where there is no folder of test images.
 
     Attributes:
-        resize: the middle square of an image, scaled to this many pixels on each side; radii are in the units of the resized pixels. Default: all
-            images have one size.
+        resize: the middle square of an image, scaled to this many pixels on each side; radii are in
+            the units of the resized pixels. Default: all images have one size.
         label: of images in Parquet files, the column of the classes. Default: the one called label,
             target, class or y, or that the schema states to be one.
         channels: 1 makes all images grey, 3 all coloured. Default: 1 if all are grey, else 3.
