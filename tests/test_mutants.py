@@ -20,6 +20,7 @@ DENSE, CONVOLVED = "frozen/dense.py", "frozen/convolution.py"
 COMBINED, CERTIFICATE = "frozen/combination.py", "certificates/certify.py"
 SLICED = "frozen/sliced.py"
 MIXED, MIXING = "frozen/mixing.py", "frozen/test_mixing.py::test_bounds_of_a_mixing_layer_by_hand"
+ZERO = "frozen/zero.py"
 ROUNDING, SPECTRAL = "frozen/rounding.py", "frozen/spectral.py"
 TRANSFORMS, ARITHMETIC = "frozen/transforms.py", "layers/arithmetic.py"
 NUMBERS, EXTREMES = "layers/test_arithmetic.py", "frozen/test_extremes.py"
@@ -53,6 +54,15 @@ MUTANTS = [
     Mutant("bias in the norm", "layers/contract.py",
            "constants.norm + Affine(constants.bias) + error) * UP", "constants.norm + error) * UP",
            "frozen/test_rounding.py::test_norms_cover_the_activations"),
+    Mutant("output at zeros", ZERO, "if stated < found < math.inf", "if False",
+           "frozen/test_zero.py::test_a_layer_that_does_not_state_its_output_at_zero_is_refused"),
+    Mutant("outputs at zeros in a branch", ZERO, "enumerate(zip(branch, constants.branch",
+           "enumerate(zip((), constants.branch",
+           "frozen/test_zero.py::test_layers_of_a_branch_state_theirs"),
+    Mutant("errors at zero", ZERO, "sum_up(product_up(total, own.norm), error)",
+           "product_up(total, own.norm)", "frozen/test_zero.py::test_norms_at_zero_by_hand"),
+    Mutant("earlier errors at zero", ZERO, "sum_up(product_up(total, own.norm), error)",
+           "error", "frozen/test_zero.py::test_norms_at_zero_by_hand"),
     Mutant("earlier errors", ROUNDING, "total * own.norm + row.error", "row.error",
            "frozen/test_rounding.py::test_errors_of_all_layers_add_up"),
     Mutant("first transform", CONVOLVED,

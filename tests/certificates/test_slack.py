@@ -42,3 +42,21 @@ def test_what_certificates_add_to_a_norm_for_its_rounding_is_covered(entries: in
 
 def test_without_a_domain_there_is_none() -> None:
     assert largest_slack(freeze(DenseUGNN(in_shape=(2,), n_classes=2, hidden=(2,)))) is None
+
+
+@pytest.mark.parametrize("domain", [(-1000.3, 70000.0), (-70000.0, 1000.3)])
+def test_an_end_that_a_short_type_rounds_outwards_counts_where_the_other_overflows(
+    domain: tuple[float, float],
+) -> None:
+    """In float16 the near end is rounded to a thousand and a half, and 70,000 is infinite. The far
+    end is the mean, so that the near one has the larger norm."""
+    near, far = sorted(domain, key=abs)
+    normalize = Normalize(torch.full((4,), far).double(), torch.ones(4).double())
+    rows = torch.tensor([[0.5] * 4, [-0.5] * 4]).double()
+    layers = [normalize, Dense(rows, torch.zeros(2).double())]
+    frozen = FrozenNetwork(layers, (4,), domain=domain)
+    x = torch.full((1, 4), near).double().half()
+    assert abs(float(x[0, 0])) > abs(near)
+    bound = largest_slack(frozen)
+    assert bound is not None
+    assert float(certify(frozen, x).slack) <= bound

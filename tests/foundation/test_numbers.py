@@ -106,6 +106,66 @@ def test_a_missing_value_of_a_float_column_is_nan() -> None:
     assert tensor.isnan().tolist() == [[False, False], [True, False]]
 
 
+BEYOND = 2**53 + 1
+"""The smallest whole number that float64 does not hold."""
+
+
+def columns(*arrays: Any, names: str = "ab") -> pandas.DataFrame:
+    frame = pandas.concat([pandas.Series(array) for array in arrays], axis=1)
+    frame.columns = list(names)
+    return frame
+
+
+class Columns:
+    """A data frame of columns by name alone: polars, for one."""
+
+    columns = ("a", "b")
+
+    def __init__(self, *arrays: Any) -> None:
+        self.arrays = dict(zip(self.columns, map(Frame, arrays), strict=True))
+
+    def __getitem__(self, name: str) -> Frame:
+        return self.arrays[name]
+
+    def to_numpy(self) -> Any:
+        return np.stack([one.array.astype(float) for one in self.arrays.values()], 1)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        columns(np.array([1, BEYOND]), np.array([0.5, 1.0])),
+        columns(np.array([1, -BEYOND]), np.array([0.5, 1.0])),
+        columns(np.array([1, 2**63 - 1]), np.array([0.5, 1.0])),
+        columns(np.array([1, BEYOND]), np.array([0, 1], "u8")),
+        columns(np.array([1, BEYOND]), np.array([0.5, 1.0]), names="aa"),
+        Columns(np.array([1, BEYOND]), np.array([0.5, 1.0])),
+    ],
+)
+def test_whole_numbers_that_a_frame_would_round_are_refused(frame: Any) -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"^x must hold numbers that float64 holds .*, got -?9\d+ in column 'a'; ro",
+    ):
+        as_tensor("x", frame)
+
+
+@pytest.mark.parametrize(
+    ("whole", "others"),
+    [
+        (np.array([2**53, -(2**63)]), np.array([0.5, 1.0])),
+        (np.array([2**24 + 1, -(2**31)], "i4"), np.array([0.5, 1.0], "f4")),
+        (np.array([255, 0], "u1"), np.array([0.5, 1.0], "f2")),
+        (np.array([BEYOND, 0]), np.array([1, 2], "i4")),
+    ],
+)
+def test_whole_numbers_that_a_frame_holds_are_taken(whole: Any, others: Any) -> None:
+    for frame in (columns(whole, others), columns(others, whole)[["b", "a"]]):
+        tensor = as_tensor("x", frame)
+        assert [int(entry) for entry in tensor[:, 0]] == whole.tolist()
+        assert tensor[:, 1].tolist() == others.tolist()
+
+
 REFUSED: dict[str, tuple[Any, str]] = {
     "text": (np.array(["a"]), "hold real numbers, got an array of <U1; encode them"),
     "bytes": (np.array([b"a"]), "hold real numbers, got an array of |S1; encode them"),

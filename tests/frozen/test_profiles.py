@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
-from unitmargin.frozen import Dense, FrozenNetwork, canary
+from unitmargin.frozen import Dense, FrozenNetwork, canary, profiles
 from unitmargin.frozen.canary import require_arithmetic
-from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError
+from unitmargin.frozen.profiles import PROFILES, Profile, ProfileError, require_environment
 
 CPU = torch.device("cpu")
 
@@ -165,6 +165,42 @@ def test_t10_a_thread_that_flushes_is_found_and_the_advice_cures() -> None:
     for line in lines[:2]:
         assert "needs denormal numbers, but some are flushed to zero on cpu; call" in line
         assert "torch.set_num_threads(1)" in line
+
+
+def test_t10_the_cpu_that_bounds_a_network_elsewhere_is_asked_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another device, which is no machine's here, is taken to keep denormal numbers."""
+    asked, halved = [], profiles._halved
+
+    def answer(dtype: torch.dtype, device: torch.device) -> Tensor:
+        asked.append(device.type)
+        return halved(dtype, device) if device == CPU else torch.ones(1)
+
+    monkeypatch.setattr(profiles, "_halved", answer)
+    require_environment(PROFILES["float64"], torch.device("cuda"))
+    assert sorted(asked) == ["cpu", "cuda"]
+    with flushing(), pytest.raises(ProfileError, match="flushed to zero on cpu; call"):
+        require_environment(PROFILES["float64"], torch.device("cuda"))
+
+
+@pytest.mark.parametrize("name", profiles.SHORTENING)
+@pytest.mark.parametrize("when", ["at the start", "later"])
+def test_t10_an_environment_that_shortens_products_is_refused(
+    name: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value, refused in (("BF16", True), ("any", True), ("strict", False), ("", False)):
+        if when == "later":
+            monkeypatch.setenv(name, value)
+        else:
+            monkeypatch.setitem(profiles.STARTED, name, value)
+        require_environment(PROFILES["float64"], CPU)
+        if not refused:
+            require_environment(PROFILES["float32"], CPU)
+            continue
+        words = f"full float32 products, but {name}, read .* is '{value.upper()}'; set it to 'STRI"
+        with pytest.raises(ProfileError, match=words):
+            require_environment(PROFILES["float32"], CPU)
 
 
 SETTINGS = """

@@ -56,8 +56,9 @@ def largest_slack(frozen: FrozenNetwork) -> float | None:
 
 
 def _widest(domain: tuple[float, float]) -> tuple[float, float]:
-    """The domain with its ends as the types of inputs round them, the widest of all."""
+    """The domain with its ends as the types of inputs round them, the widest of all. An end beyond
+    the numbers of a type is infinite in it, and its largest numbers lie within the domain."""
     ends = torch.tensor(domain, dtype=torch.float64)
     rounded = torch.stack([ends.to(dtype).double() for dtype in INPUT_TYPES])
-    finite = rounded[rounded.isfinite().all(1)]
-    return float(finite[:, 0].min()), float(finite[:, 1].max())
+    low, high = rounded.where(rounded.isfinite(), ends).unbind(1)
+    return float(low.min()), float(high.max())

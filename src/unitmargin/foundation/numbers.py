@@ -44,13 +44,15 @@ def as_tensor(what: str, value: object, kinds: str = ANY) -> Tensor:
     """The same numbers as a plain tensor without a graph; an array's memory is shared if it can be.
 
     Taken are dense tensors, NumPy arrays, and whatever has ``to_numpy()``, such as pandas data
-    frames and series, whose index plays no part. No number is rounded or converted. ``kinds`` says
-    in a message what else the caller takes.
+    frames and series, whose index plays no part. No number is rounded: columns of several types
+    become one only where it holds all their numbers. ``kinds`` says in a message what else the
+    caller takes.
 
     Raises:
         TypeError: anything else, and entries that are no real numbers (text, dates, objects,
             complex numbers) or have no type in torch.
-        ValueError: masked entries.
+        ValueError: masked entries; whole numbers of a data frame that the type of its other columns
+            does not hold.
 
     Example:
         >>> as_tensor("x", np.array([[1.0, 2.0]]))
@@ -67,6 +69,8 @@ def as_tensor(what: str, value: object, kinds: str = ANY) -> Tensor:
         step = "make an array of it by numpy.asarray" if listed else "pass numbers"
         raise TypeError(f"{what} must be {kinds}, got {type(value).__name__}; {step}")
     _require_numbers(what, array)
+    if given:
+        _require_kept(what, value, array)
     strides = all(step >= 0 and step % array.itemsize == 0 for step in array.strides)
     if not (strides and array.flags.writeable and array.dtype.isnative):
         array = np.array(array, array.dtype.newbyteorder("="), order="C")
@@ -224,6 +228,27 @@ def _holds_floats(array: NDArray[Any]) -> bool:
     """Whether these are objects and each is a float: so pandas gives columns that know NA."""
     floats = (float, *ARRAY_FLOATS)
     return array.dtype.kind == "O" and all(isinstance(entry, floats) for entry in array.flat)
+
+
+def _require_kept(what: str, frame: Any, array: NDArray[Any]) -> None:
+    """Raise unless the array of a data frame holds the whole numbers of its columns."""
+    if array.dtype.kind != "f" or not hasattr(frame, "columns"):
+        return
+    named = hasattr(frame, "items")  # whose columns may share a name
+    columns = frame.items() if named else ((name, frame[name]) for name in frame.columns)
+    for (name, column), floats in zip(columns, array.T, strict=True):
+        whole = column.to_numpy()
+        if whole.dtype.kind not in "iu":
+            continue
+        limit = 2.0 ** (8 * whole.dtype.itemsize - (whole.dtype.kind == "i"))
+        with np.errstate(invalid="ignore"):  # beyond the limit, where no comparison counts
+            lost = (floats >= limit) | (floats.astype(whole.dtype) != whole)
+        if lost.any():
+            raise ValueError(
+                f"{what} must hold numbers that {array.dtype} holds beside its other columns, got "
+                f"{int(whole[lost][0])} in column {shown(name)}; round that column with "
+                f"astype({array.dtype})"
+            )
 
 
 def _require_numbers(what: str, array: NDArray[Any]) -> None:

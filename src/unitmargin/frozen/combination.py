@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -73,6 +74,10 @@ class ConvexCombination(FixedLayer):
             state = take_prefixed(tensors, f"branch.{index}.")
             branch.append(layer.rebuild(specification["configuration"], state))
         return cls(branch=branch, **tensors)
+
+    def in_type(self, dtype: torch.dtype) -> FixedLayer:
+        branch = [layer.in_type(dtype) for layer in self.sublayers()]
+        return ConvexCombination(self.share.detach().to(dtype, copy=True), branch)
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         output = x

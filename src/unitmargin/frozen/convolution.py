@@ -73,7 +73,8 @@ class CircularConvolution(WeightedLayer):
                 f"(out,), got shapes {tuple(real.shape)}, {tuple(pairs.shape)} and "
                 f"{tuple(bias.shape)}; pass the spectrum of one kernel"
             )
-        self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
+        with torch.device(real.device):  # whatever the default device
+            self.transform = CircularTransform((map_size[0], map_size[1])).to(real)
         self.register_buffer("real", real.contiguous())
         self.register_buffer("pairs", pairs.contiguous())
         self.register_buffer("bias", bias)

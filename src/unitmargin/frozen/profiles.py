@@ -3,7 +3,7 @@
 A profile evaluates by standard dot products alone: no Winograd convolution, no reduced precision.
 """
 
-import copy
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,13 @@ from unitmargin.layers.faithful import require_no_global_hooks
 
 THREAD_NUMBERS = 2**15
 """Numbers that torch leaves to one thread: with as many for each, every thread has its share."""
+
+
+SHORTENING = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
+"""Variables by which oneDNN shortens float32 products; it reads them once, at its first product."""
+
+STARTED = {name: os.environ.get(name, "") for name in SHORTENING}
+"""Their values at the start: later ones may not be what oneDNN has read."""
 
 
 class ProfileError(RuntimeError):
@@ -51,10 +58,11 @@ class Profile(Arithmetic):
         return held
 
     def deploy(self, network: FixedNetwork) -> FixedNetwork:
-        """A copy of the network as this profile evaluates it.
+        """A copy of the network as this profile evaluates it, made of what a file would hold.
 
         Raises:
-            ValueError: a stored number is NaN, or no number of the profile's type.
+            ValueError: a stored number is NaN, or no number of the profile's type; numbers of a
+                layer that do not belong together.
         """
         for index, layer in enumerate(network.layers):
             for name, tensor in layer.state_dict().items():
@@ -69,9 +77,8 @@ class Profile(Arithmetic):
                         f"tensor {name} of layer {index} in {tensor.dtype}; freeze the network "
                         f"with dtype={self.dtype}, or use the profile float64"
                     )
-        layers = [copy.deepcopy(layer).to(self.dtype) for layer in network.features()]
-        head = copy.deepcopy(network.head).to(self.dtype)
-        return FixedNetwork([*layers, head], network.in_shape, network.head_promise)
+        layers = [layer.in_type(self.dtype) for layer in (*network.features(), network.head)]
+        return FixedNetwork(layers, network.in_shape, network.head_promise)
 
 
 PROFILES = {
@@ -97,16 +104,18 @@ def require_environment(profile: Profile, device: torch.device) -> None:
 
     Raises:
         TypeError: a hook of the forward pass of all modules, which evaluates something else.
-        ProfileError: denormal numbers are flushed to zero, or products of float32 numbers may be
-            computed in TF32 or bfloat16.
+        ProfileError: denormal numbers are flushed to zero where the network is evaluated or on the
+            CPU, which bounds it, or products of float32 numbers may be computed in TF32 or
+            bfloat16.
     """
     require_no_global_hooks()
-    if not bool(_halved(profile.dtype, device).all()):
-        raise ProfileError(
-            f"profile {profile.name} needs denormal numbers, but some are flushed to zero on "
-            f"{device}; call torch.set_flush_denormal(False), and torch.set_num_threads(1) where "
-            "threads were started before, which keep what they were started with"
-        )
+    for place in dict.fromkeys((device, torch.device("cpu"))):
+        if not bool(_halved(profile.dtype, place).all()):
+            raise ProfileError(
+                f"profile {profile.name} needs denormal numbers, but some are flushed to zero on "
+                f"{place}; call torch.set_flush_denormal(False), and torch.set_num_threads(1) "
+                "where threads were started before, which keep what they were started with"
+            )
     if profile.dtype != torch.float32:
         return
     for setting, value, wanted in _float32_settings():
@@ -136,4 +145,10 @@ def _float32_settings() -> list[tuple[str, object, tuple[object, ...]]]:
         ("torch.get_float32_matmul_precision()", general, ("highest",)),
         ("torch.backends.cuda.matmul.fp32_precision", cuda.fp32_precision, full),
         ("torch.backends.mkldnn.matmul.fp32_precision", mkldnn.fp32_precision, full),
+        *(
+            (f"{name}, read when Python starts,", value.upper(), ("STRICT", ""))
+            for values in (STARTED, os.environ)
+            for name in SHORTENING
+            if (value := values.get(name, ""))
+        ),
     ]

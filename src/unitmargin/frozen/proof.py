@@ -10,7 +10,8 @@ from torch import Tensor
 from unitmargin.frozen.canary import require_arithmetic
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile, require_environment
-from unitmargin.frozen.rounding import RoundingBounds, propagate, rounding_bounds
+from unitmargin.frozen.rounding import RoundingBounds, rounding_bounds
+from unitmargin.frozen.zero import norms_at_zero
 from unitmargin.layers.arithmetic import UP, gamma, norm_bounds, sum_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import FixedLayer
@@ -64,6 +65,13 @@ def normalising_error(input_scale: float) -> tuple[float, float]:
     return 1.0 + gamma(2), lost
 
 
+class Known(NamedTuple):
+    """What all profiles share: bounds of all layers, and of the activations at zero."""
+
+    constants: list[LayerConstants]
+    at_zero: list[float]
+
+
 class Proofs:
     """What was derived from a network, with the layers and weights it was derived from.
 
@@ -77,8 +85,7 @@ class Proofs:
         self.tensors = [tensor.detach().clone() for tensor in tensors(network)]
         self.networks: dict[str, FixedNetwork] = {}
         self.proofs: dict[str, Proof] = {}
-        self.constants: list[LayerConstants] = []
-        self.at_zero: list[float] = []
+        self.known: Known | None = None
 
     def up_to_date(self, network: FixedNetwork) -> bool:
         """Whether it is this network, still with these layers and weights, on the same device."""
@@ -110,27 +117,19 @@ class Proofs:
         network = self.evaluating(profile)
         if profile.name not in self.proofs:
             require_arithmetic(profile, self.source.device)
-            if not self.constants:
-                layers = [*self.source.features(), self.source.head]
-                self.constants = [layer.constants() for layer in layers]
-                self.at_zero = self._norms_at_zero()
-            bounds = rounding_bounds(network, self.constants, profile, self.at_zero)
             wide = self.evaluating(PROFILES["float64"])
+            known = self.known or _known(wide)
+            self.known = known  # whole: another thread may read it
+            bounds = rounding_bounds(network, known.constants, profile, known.at_zero)
             normalise = None if wide.normalisation is None else lambda x: wide.normalised(x)
             self.proofs[profile.name] = Proof(lambda x: network(profile.hold(x)), normalise, bounds)
         return self.proofs[profile.name]
 
-    def _norms_at_zero(self) -> list[float]:
-        """Upper bounds of the norms of the exact activations at a normalised input of zero: of
-        those computed in float64, plus their own rounding errors."""
-        wide = self.evaluating(PROFILES["float64"])
-        rows, _ = propagate(wide.features(), self.constants, PROFILES["float64"])
-        z = torch.zeros(1, *wide.in_shape, dtype=torch.float64, device=wide.device)
-        norms = []
-        for layer, row in zip(wide.features(), rows, strict=False):
-            z = z if layer.normalises else layer(z)
-            norms.append(sum_up(float(norm_bounds(z.flatten(1))), row.total.at(0.0)))
-        return norms
+
+def _known(wide: FixedNetwork) -> Known:
+    """Bounds of what is evaluated, whose numbers float64 holds as they are stored."""
+    constants = [layer.constants() for layer in (*wide.features(), wide.head)]
+    return Known(constants, norms_at_zero(wide, constants, PROFILES["float64"]))
 
 
 def kinds(network: FixedNetwork) -> list[tuple[str, type[FixedLayer], dict[str, Any]]]:

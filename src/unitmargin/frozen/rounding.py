@@ -123,7 +123,7 @@ def rounding_bounds(
         constants: of its layers, head included.
         profile: how it is evaluated.
         at_zero: norms of the exact activations after each layer but the head at a normalised
-            input of zero, which sharpen the norms (equation (13)); optional.
+            input of zero, by which norms are bounded then (equation (13)); optional.
     """
     rows, product = propagate(network.features(), constants, profile, at_zero)
     norm, error = (rows[-1].output, rows[-1].total) if rows else (Affine(slope=1.0), Affine())
@@ -164,7 +164,7 @@ def propagate(
         norm = row.output
         if at_zero:
             other = (Affine(at_zero[index], reach) + total) * UP
-            norm = Affine(min(norm.constant, other.constant), max(norm.slope, other.slope))
+            norm = Affine(other.constant, max(norm.slope, other.slope))
         rows.append(replace(row, output=norm, total=total))
     return rows, product
 

@@ -4,6 +4,7 @@ Whoever reads a network (audit, bounds, optimisers, precision, files) asks its l
 kind by name.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -89,7 +90,7 @@ class FixedLayer(Layer):
     """A layer without a trainable weight: the same object serves in training and in deployment.
 
     A frozen network is a list of them. ``kind`` names the layer in files. The defaults are those
-    of a layer of norm 1 without a weight.
+    of a layer of norm 1 without a weight that makes zeros of zeros.
     """
 
     kind: ClassVar[str]
@@ -122,7 +123,11 @@ class FixedLayer(Layer):
         return Gains(1.0 if self.gnp else 0.0, self.norm())
 
     def constants(self) -> LayerConstants:
-        """Proved bounds of the layer, from its stored numbers."""
+        """Proved bounds of the layer, from its stored numbers.
+
+        ``bias`` bounds the norm of the output at an input of zeros. A network is refused where it
+        is smaller than that norm: activations would be larger than their bounds.
+        """
         return LayerConstants(self.norm())
 
     def rounding(self, unit: float) -> float:
@@ -158,11 +163,29 @@ class FixedLayer(Layer):
         largest = largest + incoming + output
         return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
+    def in_type(self, dtype: torch.dtype) -> "FixedLayer":
+        """A copy with its numbers in another type: what a profile evaluates and bounds."""
+        return copy.deepcopy(self).to(dtype)
+
     def fix(self) -> "FixedLayer":
         return self
 
     def freeze(self) -> "FixedLayer":
         return self
+
+
+def remade(layer: FixedLayer, dtype: torch.dtype) -> FixedLayer:
+    """The layer that a file would give: of its kind, configuration and stored numbers, in another
+    type. Tables and parts that follow from these are made anew, and shapes are judged.
+
+    Raises:
+        ValueError: numbers that do not belong together.
+    """
+    kind = next(one for one in type(layer).__mro__ if "kind" in vars(one))
+    state = layer.state_dict()
+    stored = {name: tensor.detach().to(dtype, copy=True) for name, tensor in state.items()}
+    made: FixedLayer = kind.rebuild(layer.configuration(), stored)  # type: ignore[attr-defined]
+    return made
 
 
 def require_fixed(layer: nn.Module) -> FixedLayer:

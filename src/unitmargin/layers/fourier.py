@@ -84,10 +84,15 @@ def angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "cho
     return 2.0 * math.pi * turns
 
 
-@lru_cache
 def circular_matrix(map_size: Size) -> Float[Tensor, "n n"]:
-    """The transform of a small map, made once, on the CPU whatever the default device: thousands of
-    layers may share it. Self-conjugate waves, then cosines and negative sines of each pair."""
+    """The transform of a small map, on the CPU whatever the default device: self-conjugate waves,
+    then cosines and negative sines of each pair. A copy."""
+    return _kept_matrix(map_size).clone()
+
+
+@lru_cache
+def _kept_matrix(map_size: Size) -> Float[Tensor, "n n"]:
+    """Made once: thousands of layers may need it."""
     height, width = map_size
     points = [(row, column) for row in range(height) for column in range(width)]
     chosen = frequencies(height, width)
@@ -136,7 +141,7 @@ class CircularTransform(nn.Module):
     def matrix(self) -> Float[Tensor, "n n"]:
         """The transform as a matrix, in float64, on the default device: self-conjugate waves, then
         cosines and sines of each pair next to each other."""
-        return circular_matrix(self.map_size).to(torch.get_default_device(), copy=True)
+        return circular_matrix(self.map_size).to(torch.get_default_device())
 
     def _register_gathers(self, chosen: Frequencies) -> None:
         """Index tables between the half plane of ``rfft2`` and the kept frequencies."""
@@ -162,7 +167,7 @@ class CircularTransform(nn.Module):
         lost = not self.by_matrix and self.gather.is_meta
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.by_matrix:
-            self.basis = circular_matrix(self.map_size).to(self.basis, copy=True)
+            self.basis = circular_matrix(self.map_size).to(self.basis)
         elif lost and not self.gather.is_meta:
             device = self.gather.device
             self._register_gathers(frequencies(*self.map_size))

@@ -157,7 +157,8 @@ class Windows(Arrangement):
         return _maps(rows, self.map_size)
 
     def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Kept for all calls but those of a compiler, whose tensors are no numbers."""
+        """Kept for all calls but those of a compiler, whose tensors are no numbers; what is kept is
+        read by ``index_select`` alone and handed to nobody, who could write into it."""
         orders = _window_orders if torch.compiler.is_compiling() else _kept_orders
         return orders(*self.map_size, self.size, shift, device)
 
