@@ -80,3 +80,23 @@ def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
 )  # fmt: skip
 def test_a_mistake_of_the_program_is_none_of_the_users(error: BaseException) -> None:
     assert describe(error) is None
+
+
+LINES = [
+    "first, second = 1, 2, 3",
+    "first, second = [1]",
+    "table = {1: 1}\nfor key in table: table[key + 1] = 1",
+    "list(zip([1], [], strict=True))",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_python_says_of_a_line_of_the_package_is_a_mistake(line: str) -> None:
+    """Of a line of another package it may be about a file, so that is told in one line."""
+    assert describe(raised(lambda: exec(line, {"__name__": "unitmargin.made"}))) is None
+    assert describe(raised(lambda: exec(line, {"__name__": "pandas.made"}))) is not None
+
+
+def test_a_wrong_value_in_a_line_of_the_package_is_none() -> None:
+    for line in ("float('low')", "raise ValueError('two values must be given, got 3; give two')"):
+        assert describe(raised(lambda line=line: exec(line, {"__name__": "unitmargin.made"})))

@@ -329,6 +329,20 @@ def test_folders_that_killed_processes_left_go_a_day_later(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "up", "x"]
 
 
+def test_the_old_folder_of_a_killed_writer_outlives_a_writer_that_fails(tmp_path: Path) -> None:
+    """Killed between the two renames, it leaves the old folder under a name aside alone."""
+    former = tmp_path / f".{'0' * 32}-up"
+    write_text(former / "old", "old")
+    day_before = time.time() - ABANDONED - 60
+    os.utime(former, (day_before, day_before))
+    with pytest.raises(KeyboardInterrupt), write_folder_aside(tmp_path / "up"):
+        raise KeyboardInterrupt
+    assert (former / "old").read_text() == "old"
+    with write_folder_aside(tmp_path / "up") as aside:
+        write_text(aside / "new", "new")
+    assert tree(tmp_path) == {"up": None, "up/new": "new"}
+
+
 def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     write_text(tmp_path / "elsewhere/old", "old")
     (tmp_path / "up").symlink_to("elsewhere")

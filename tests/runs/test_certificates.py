@@ -65,6 +65,8 @@ def test_what_is_written_returns(folder: RunFolder) -> None:
         found = getattr(read, name)
         assert torch.equal(found, written) if isinstance(found, torch.Tensor) else found == written
     assert read.right.tolist() == [True, True, False, True]
+    assert read.clean_accuracy == 0.75
+    assert replace(read, radius=0 * read.radius).clean_accuracy == 0.75
     assert read.certified_accuracy(0.3) == 0.25 + 0.25
     assert read.at(torch.tensor([2, 0])).radius.tolist() == [0.25, 1 / 3]
     folder.inputs_file.unlink()

@@ -1,11 +1,13 @@
 """The run folder: names, whole files, and errors that name the next command."""
 
+import errno
 import re
 from pathlib import Path
 
 import pytest
 import torch
 
+from unitmargin.data import Split
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import commit, hardware, provenance
@@ -100,7 +102,9 @@ def test_provenance_says_where_it_was_made() -> None:
     assert re.fullmatch("([0-9a-f]{4,40})?", commit())
 
 
-@pytest.mark.parametrize("name", ["split.json", "model.safetensors", ".gitkeep", ".lock"])
+@pytest.mark.parametrize(
+    "name", ["split.json", "model.safetensors", ".gitkeep", ".lock", ".holder"]
+)
 def test_a_folder_of_a_run_that_has_no_recipe_yet_is_its_own(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     RunFolder(tmp_path).require_own(Recipe(name="a"))
@@ -110,3 +114,23 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "cats").mkdir()
     with pytest.raises(RunError, match="must be absent, empty or a run folder, got one with cats"):
         RunFolder(tmp_path).require_own(Recipe(name="a"))
+
+
+def test_the_split_of_a_run_is_not_lost_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, recipe = RunFolder(tmp_path / "run"), Recipe(name="a")
+    train, test = ([{"label": "cat", "file": f"{n}.png", "sha256": n * 64}] for n in "01")
+    split = Split(classes=["cat"], train=train, test=test)
+    folder.start(recipe, split)
+    before = folder.split_file.read_bytes()
+
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("unitmargin.runs.folder.write_json", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.start(recipe, split)
+    assert folder.split_file.read_bytes() == before
+    folder.start(recipe)
+    assert not folder.split_file.exists()

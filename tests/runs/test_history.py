@@ -35,14 +35,6 @@ def test_records_return(folder: RunFolder) -> None:
     )
 
 
-def test_a_history_of_an_earlier_version_is_read(folder: RunFolder) -> None:
-    lines = folder.history_file.read_text().splitlines()
-    folder.history_file.write_text("".join(line.rsplit(",", 4)[0] + "\n" for line in lines))
-    assert [row.rate for row in folder.history()] == [None] * 3
-    assert [row.core_seconds for row in folder.history()] == [None] * 3
-    assert [row.seconds for row in folder.history()] == [0.1 + 0.2] * 3
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -50,6 +42,7 @@ def test_a_history_of_an_earlier_version_is_read(folder: RunFolder) -> None:
         ("\n2,0.5", "\n2,nan", "loss in line 3 must be a finite number, got 'nan'"),
         ("\n2,0.5", "\n2,low", "loss in line 3 must be a valid number, .* got 'low'"),
         (",seconds", ",minutes", "columns must be epoch, loss, .* got epoch"),
+        (",core_seconds", "", "columns must be epoch, loss, .*, core_seconds, got epoch"),
     ],
 )
 def test_what_is_no_history_is_refused(old: str, new: str, message: str, folder: RunFolder) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unitmargin.runs.lock import HOLDER, LockedError, hold
+from unitmargin.runs.lock import HOLDER, LockedError, given_names, hold
 
 HOLD = """
 import sys, time
@@ -54,3 +54,12 @@ def test_a_folder_is_let_go_after_success_and_failure(tmp_path: Path) -> None:
     with hold(folder):
         pass
     assert not (folder / HOLDER).exists()
+
+
+def test_what_processes_leave_in_a_folder_is_nothing_that_was_given(tmp_path: Path) -> None:
+    assert given_names(tmp_path / "none") == set()
+    for name in ("x.csv", ".git", f".{'0' * 32}-x.csv", f".{'0' * 31}-x.csv"):
+        (tmp_path / name).touch()
+    with hold(tmp_path):
+        assert (tmp_path / HOLDER).is_file()
+        assert given_names(tmp_path) == {"x.csv", ".git", f".{'0' * 31}-x.csv"}

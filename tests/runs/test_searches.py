@@ -1,6 +1,5 @@
 """The file of solver answers: what is written returns, and what does not fit is refused."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -35,15 +34,6 @@ def test_the_file_returns_what_was_written(folder: RunFolder) -> None:
             assert torch.equal(getattr(read, name), getattr(written, name)), name
 
 
-def test_boxes_of_earlier_files_are_read(folder: RunFolder) -> None:
-    for file in (folder.solvers_file, folder.checks_file):
-        text = file.read_text()
-        assert "[0, 1]" in text
-        file.write_text(text.replace("[0, 1]", "[0; 1]"))
-    read = [search.box for search in folder.searches()]
-    assert read == [search.box for search in SEARCHES]
-
-
 @pytest.mark.parametrize(
     ("column", "text", "message"),
     [
@@ -57,6 +47,7 @@ def test_boxes_of_earlier_files_are_read(folder: RunFolder) -> None:
         ("distance", "inf", "finite distances where points were found"),
         ("status", "lost", "status must be one of .* got 'lost'"),
         ("box", "[0]", "box in line 2"),
+        ("box", "[0; 1]", "box in line 2"),
         ("space", "outer", "space .* must be one of input, normalised, got 'outer'"),
         ("n_forward", "x", "n_forward in line 2 must be a valid integer"),
     ],
@@ -89,19 +80,3 @@ def test_radii_behind_a_normalisation_are_multiples_of_the_certificates(folder: 
     write_rows(folder.solvers_file, rows)
     with pytest.raises(RunError, match="radii of certificates.csv.*normalised"):
         folder.searches()
-
-
-def test_files_without_a_space_are_of_input_units(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    write_made(folder, made_certificates([0, 1, 0], [1 / 3, 0.5, 3.0]))
-    write_made_searches(folder, SEARCHES[:2])
-    rows = [
-        {name: cell for name, cell in row.items() if name != "space"}
-        for row in read_rows(folder.solvers_file)
-    ]
-    write_rows(folder.solvers_file, rows)
-    checks = json.loads(folder.checks_file.read_text())
-    for search in checks["solvers"]:
-        del search["space"]
-    folder.checks_file.write_text(json.dumps(checks))
-    assert [search.space for search in folder.searches()] == ["input", "input"]

@@ -1,8 +1,11 @@
 """Certifying a run: one row a sample, and the accuracies that follow from them."""
 
+import errno
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +23,11 @@ from unitmargin.data import Samples
 from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
+from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.certifier import CERTIFY_BATCH
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.steps import certify as step
 from unitmargin.steps.certify import certify_model, certify_run, certify_samples
 from unitmargin.steps.check import check_files
 from unitmargin.steps.freeze import freeze_run
@@ -72,13 +77,28 @@ def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
     assert [int(row["runner_up"]) for row in rows] == certificate.runner_up.tolist()
     assert [float(row["margin"]) for row in rows] == certificate.margin.tolist()
     assert [float(row["radius"]) for row in rows] == certificate.radius.tolist()
-    clean = sum(row["label"] == row["predicted"] and float(row["radius"]) > 0 for row in rows)
+    clean = sum(row["label"] == row["predicted"] for row in rows)
     assert f"60 samples, clean {clean / 60:.4f}" in message
     # Behind a scalar standard deviation the radius is the margin times it.
     std = float(folder.frozen().layers[0].std[0])
     assert std < 0.5
     ratio = certificate.radius / certificate.margin / std
     assert (ratio - 1).abs().max() <= 1e-5
+
+
+def test_what_is_right_without_a_radius_is_clean(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def certify_nothing(*given: Any) -> Certificates:
+        certificates = certify_all(*given)
+        return replace(certificates, radius=0 * certificates.radius)
+
+    certify_all = step._certify
+    monkeypatch.setattr(step, "_certify", certify_nothing)
+    message = certify_run(folder)
+    clean = folder.certificates().clean_accuracy
+    assert clean > 0
+    assert f"clean {clean:.4f}, " in message
 
 
 def test_certifying_again_writes_the_same_file(folder: RunFolder) -> None:
@@ -286,6 +306,46 @@ def test_no_run_loses_its_certificates_to_new_inputs(folder: RunFolder, tmp_path
     for model in (folder.path, folder.model_file):
         with pytest.raises(ValueError, match="out must be a folder of its own, got the run folder"):
             certify_model(model, tmp_path / "new.npy", out=folder.path)
+
+
+def test_a_folder_that_a_writer_was_killed_in_is_written_to_again(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = tmp_path / "new.npy", folder.path / "certified-new.npy"
+    np.save(data, np.zeros((1, 1, 8, 8), np.uint8))
+
+    def full(*given: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("unitmargin.steps.certify.write_certificates", full)
+        with pytest.raises(OSError, match="No space left"):
+            certify_run(folder, data=data)
+    assert (out / ".lock").exists()
+    for name in (".holder", f".{'0' * 32}-certificates.csv"):
+        (out / name).touch()
+    assert certify_run(folder, data=data).endswith(f"-> {out / 'certificates.csv'}")
+    for file in out.glob("cert*"):
+        file.unlink()
+    (out / ".git").touch()
+    with pytest.raises(ValueError, match="or a folder of certificates, got .* with .git; name"):
+        certify_run(folder, data=data)
+
+
+def test_certificates_of_other_inputs_are_not_replaced_in_silence(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    words = "in place of certificates of other inputs ->"
+    for place, value in (("a", 0), ("b", 1)):
+        (tmp_path / place).mkdir()
+        np.save(tmp_path / place / "new.npy", np.full((1, 1, 8, 8), value, np.uint8))
+    assert words not in certify_run(folder, data=tmp_path / "a/new.npy")
+    assert words not in certify_run(folder, data=tmp_path / "a/new.npy")
+    assert words in certify_run(folder, data=tmp_path / "b/new.npy")
+    out = folder.path / "certified-new.npy"
+    assert words in certify_run(folder, out=out)
+    (out / "certificates.json").write_text("{")
+    assert words not in certify_run(folder, out=out)
 
 
 def test_what_is_wrong_in_the_last_batch_leaves_nothing(folder: RunFolder, tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ import torch
 from unitmargin.auditing.audit import audit
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.data import load_dataset
+from unitmargin.foundation.tensors import read_tensors, write_tensors
 from unitmargin.frozen import CircularConvolution, Dense, load
 from unitmargin.layers.normalize import Normalize
 from unitmargin.models import Classifier, build_model
 from unitmargin.models.freezing import freeze
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.weights import read_weights
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 from unitmargin.training.options import TrainingOptions
@@ -148,4 +150,33 @@ def test_a_run_is_frozen_to_its_dtype_with_its_classes(tmp_path: Path) -> None:
 def test_a_missing_step_is_named(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     with pytest.raises(RunError, match="unitmargin train RECIPE"):
+        freeze_run(folder)
+
+
+def test_a_model_states_the_weights_that_it_was_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another training may end while the weights are read, or while they are frozen."""
+    folder = RunFolder(tmp_path)
+    train_run(TINY, folder)
+
+    def replace() -> None:
+        tensors, header = read_tensors(folder.weights_file)
+        write_tensors(folder.weights_file, {k: v + 1 for k, v in tensors.items()}, header)
+
+    def late(*given: object, **options: object) -> object:
+        replace()
+        return freeze(*given, **options)
+
+    def early(file: Path, model: Classifier) -> None:
+        read_weights(file, model)
+        replace()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("unitmargin.steps.freeze.freeze", late)
+        freeze_run(folder)
+    with pytest.raises(RunError, match="is not of the weights in"):
+        folder.frozen()
+    monkeypatch.setattr("unitmargin.steps.freeze.read_weights", early)
+    with pytest.raises(ValueError, match="weights.safetensors must stay as it is while it is read"):
         freeze_run(folder)

@@ -51,11 +51,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return verb
 
-    monkeypatch.setattr(step, "say_what_lacks", lambda *given: None)
+    monkeypatch.setattr(step, "recall", lambda *given: True)
     monkeypatch.setattr(step, "train_run", train)
     monkeypatch.setattr(step, "freeze_run", lambda folder: "freeze: done")
-    monkeypatch.setattr(step, "certify_run", leave("certificates_file", "certify: done"))
-    monkeypatch.setattr(step, "verify_run", leave("solvers_file", ("verify: done", True)))
+    monkeypatch.setattr(step, "certify_run", leave("certificate_facts_file", "certify: done"))
+    monkeypatch.setattr(step, "verify_run", leave("checks_file", ("verify: done", True)))
     return done
 
 
@@ -67,10 +67,10 @@ def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path
     assert calls == [
         "train ugnn-oplu-updu-raw-seed0",
         "train ugnn-oplu-updu-raw-seed1",
-        "certificates_file ugnn-oplu-updu-raw-seed0",
-        "solvers_file ugnn-oplu-updu-raw-seed0",
-        "certificates_file ugnn-oplu-updu-raw-seed1",
-        "solvers_file ugnn-oplu-updu-raw-seed1",
+        "certificate_facts_file ugnn-oplu-updu-raw-seed0",
+        "checks_file ugnn-oplu-updu-raw-seed0",
+        "certificate_facts_file ugnn-oplu-updu-raw-seed1",
+        "checks_file ugnn-oplu-updu-raw-seed1",
     ]
     recipe = RunFolder(folders[1]).recipe()
     assert (recipe.training.epochs, recipe.training.seed, recipe.data.limit) == (3, 1, 7)
@@ -87,13 +87,13 @@ def test_a_broken_promise_stops_no_other_row(
     monkeypatch.setattr(step, "attack", lambda *given: (attacking(*given)[0], False))
     folders = train_rows([TARGET], Budget(seeds=2), tmp_path)
     assert not evaluate_rows([TARGET], folders, Budget())
-    assert [call.split()[0] for call in calls[2:]] == ["certificates_file", "solvers_file"] * 2
+    assert [call.split()[0] for call in calls[2:]] == ["certificate_facts_file", "checks_file"] * 2
 
 
 def test_what_no_target_attacks_is_certified_alone(calls: list[str], tmp_path: Path) -> None:
     target = replace(TARGET, searches=False)
     evaluate_rows([target], train_rows([target], Budget(), tmp_path), Budget())
-    assert [call.split()[0] for call in calls] == ["train", "certificates_file"]
+    assert [call.split()[0] for call in calls] == ["train", "certificate_facts_file"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_sphere_tracing_searches_all_samples_unless_a_number_is_asked_for(
 ) -> None:
     budget = Budget(samples=samples, data=tmp_path)
     evaluate_rows([TARGET], train_rows([TARGET], budget, tmp_path), budget, ("ddn",))
-    assert calls[-1].startswith("solvers_file")
+    assert calls[-1].startswith("checks_file")
     (solvers, given), options = asked[-1]
     assert (solvers, given) == (("ddn",), count)
     assert options == {"data": tmp_path, "normalised": True, "whole": whole}
@@ -168,8 +168,35 @@ def test_solvers_that_did_not_search_a_run_are_named(
     evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing",))
     assert capsys.readouterr().out == (
         f"reproduce: {run.path} keeps its searches by sphere_tracing, without ddn, fmn; remove "
-        f"{run.solvers_file} to search it by all\n"
+        f"{run.checks_file} to search it by all\n"
     )
+
+
+def test_a_promise_that_was_broken_is_not_forgotten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = certified(tmp_path / "a", ROW, [1.0])
+    search = made_search([1.0], [2.0], "sphere_tracing")
+    search.label[:] = 1
+    write_made_searches(run, [search])
+    assert evaluate_rows([TARGET], [run.path], Budget())
+    findings = run.findings()
+    lost = findings.checks[0].model_copy(update={"passed": False})
+    changes = {"passed": False, "checks": [lost, *findings.checks[1:]]}
+    findings.model_copy(update=changes).write(run.checks_file)
+    assert not evaluate_rows([TARGET], [run.path], Budget())
+    words = f"reproduce: {run.path} broke promises when it was verified: {lost.name}\n"
+    assert capsys.readouterr().out == words
+
+
+def test_what_a_verb_wrote_before_its_last_file_is_made_again(
+    calls: list[str], tmp_path: Path
+) -> None:
+    run = trained(tmp_path / "a", read_recipe(embedded_recipe(ROW)))
+    for name in ("certificates.csv", "solvers.csv", "measurements.safetensors"):
+        (run / name).touch()
+    assert evaluate_rows([TARGET], [run], Budget())
+    assert calls == ["certificate_facts_file a", "checks_file a"]
 
 
 def test_runs_are_taken_over_whatever_their_length(
@@ -178,9 +205,9 @@ def test_runs_are_taken_over_whatever_their_length(
     monkeypatch.setattr(step, "write_outputs", lambda target, runs, out: f"{target}: {len(runs)}")
     recipe = read_recipe(embedded_recipe(ROW)).changed(name="mine", training={"steps": 77})
     runs = [trained(tmp_path / "a", recipe), trained(tmp_path / "b", recipe)]
-    (tmp_path / "a/certificates.csv").touch()
+    (tmp_path / "a/certificates.json").touch()
     assert step.take_over("tightness", runs, Budget(), tmp_path / "out")
-    assert calls == ["solvers_file a", "certificates_file b", "solvers_file b"]
+    assert calls == ["checks_file a", "certificate_facts_file b", "checks_file b"]
     calls.clear()
     assert step.take_over("accuracy", runs, Budget(), tmp_path / "out")
     assert calls == []
@@ -192,7 +219,7 @@ def test_of_several_targets_rows_of_the_paper_alone_are_attacked(
     row = read_recipe(embedded_recipe(ROW))
     runs = [trained(tmp_path / "a", row), trained(tmp_path / "b", row.changed(name="mine"))]
     evaluate_rows(list(TARGETS.values()), runs, Budget())
-    assert calls == ["certificates_file a", "solvers_file a", "certificates_file b"]
+    assert calls == ["certificate_facts_file a", "checks_file a", "certificate_facts_file b"]
 
 
 def test_a_folder_that_is_no_run_is_named_before_anything_is_done(

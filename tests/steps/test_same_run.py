@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from unitmargin.data import as_samples
 from unitmargin.models import DenseUGNN
 from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.history import write_history
 from unitmargin.runs.lock import LockedError
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps.certify import certify_run
@@ -23,6 +24,7 @@ from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import verify_run
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.processes import Processes
 from unitmargin.training.train import EpochRecord, train
 
 
@@ -69,6 +71,7 @@ def interrupt(
     """Train, and be interrupted in an epoch."""
 
     def stop(file: Path, history: list[EpochRecord]) -> None:
+        write_history(file, history)
         if len(history) == epoch:
             raise KeyboardInterrupt
 
@@ -224,6 +227,20 @@ def test_a_run_goes_on_where_its_data_have_moved(
     assert "is already there" in train_run(recipe_of(moved), folder)
     assert folder.recipe().data.path == str(moved)
     certify_run(folder)
+
+
+def test_whether_a_run_is_trained_is_what_its_first_process_found(
+    data: Path, tmp_path: Path, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It rewrites the recipe of data that have moved, before or after the others read it."""
+    train_run(recipe_of(data), folder)
+    moved = shutil.move(data, tmp_path / "elsewhere.npz")
+    found = iter([[False, False], [True, False]])
+    monkeypatch.setattr(Processes, "gather", lambda *given: next(found))
+    second = Processes(1, 2), torch.device("cpu")
+    monkeypatch.setattr("unitmargin.steps.train.join_processes", lambda device: second)
+    assert "is already there" in train_run(recipe_of(moved), folder)
+    assert [*found] == []
 
 
 def test_an_interrupted_training_goes_on_where_its_data_have_moved(

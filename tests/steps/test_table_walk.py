@@ -20,8 +20,10 @@ from unitmargin.runs.recipe import parse_recipe
 from unitmargin.steps.certify import certify_model, certify_run
 from unitmargin.steps.check import check_files
 from unitmargin.steps.export import export
+from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.predict import predict
 from unitmargin.steps.run import run_recipe
+from unitmargin.steps.train import train_run
 
 UNITS = "standard deviations of the training rows"
 
@@ -162,6 +164,30 @@ def test_the_table_in_another_place_is_the_data_set_of_the_run(
     assert f"certify: {count} samples, " in certify_run(run, data=moved)
     frame.head(20).to_csv(moved, index=False)
     assert "certify: 20 new inputs, " in certify_run(run, data=moved, out=tmp_path / "out")
+
+
+def test_a_fault_of_the_test_rows_is_no_reason_to_take_the_training_rows_for_new_ones(
+    frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    frame.head(80).to_csv(train, index=False)
+    frame.tail(40).to_csv(test, index=False)
+    given = recipe(train, label="diagnosis", test=str(test))
+    folder = RunFolder(tmp_path / "run")
+    train_run(given.changed(training={"epochs": 1}), folder)
+    freeze_run(folder)
+    assert "certify: 40 samples, " in certify_run(folder, data=train)
+    lines = test.read_text().splitlines()
+    for spoilt, message in (
+        ([*lines, lines[-1]], "is of other test samples"),
+        ([*lines, "x" + lines[-1]], "got 'x"),
+    ):
+        test.write_text("\n".join(spoilt) + "\n")
+        with pytest.raises(ValueError, match=message):
+            certify_run(folder, data=train)
+    assert [*folder.path.glob("certified-*")] == []
+    frame.head(79).to_csv(train, index=False)
+    assert "certify: 79 new inputs, " in certify_run(folder, data=train)
 
 
 def test_of_an_exported_folder_every_table_is_new(

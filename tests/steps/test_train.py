@@ -23,7 +23,7 @@ from unitmargin.models import Classifier, DenseUGNN, build_model, fixed_network
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
-from unitmargin.steps.train import _steps, train_run
+from unitmargin.steps.train import train_run
 from unitmargin.training.evaluation import evaluate
 from unitmargin.training.logs import LOGS
 from unitmargin.training.losses import LOSSES
@@ -503,7 +503,37 @@ def test_minutes_are_timed_anew_where_nothing_was_trained(
     """A folder with a recipe alone, as an interruption in the first epoch leaves it."""
     folder = RunFolder(tmp_path)
     folder.start(TINY)
+    monkeypatch.setattr("unitmargin.steps.train.steps_within", lambda *given: 3)
+    assert train_run(TINY, folder, minutes=0.1).startswith("train: 3 steps")
     monkeypatch.setattr("unitmargin.steps.train.steps_within", lambda *given: 7)
-    assert _steps(TINY, folder, "cpu", 0.1) == 7
-    folder.checkpoint_file.touch()
-    assert _steps(TINY, folder, "cpu", 0.1) == TINY.training.steps
+    assert "is already there" in train_run(TINY, folder, minutes=0.1)
+    assert folder.recipe().training.steps == 3
+
+
+def test_minutes_change_nothing_but_the_number_of_steps(tmp_path: Path) -> None:
+    """Steps are timed on a network of its own, drawn as the one that is trained."""
+    timed, counted = RunFolder(tmp_path / "timed"), RunFolder(tmp_path / "counted")
+    train_run(TINY, timed, minutes=1e-6)
+    assert timed.recipe().training.steps == 1
+    train_run(timed.recipe(), counted)
+    mine, other = (load_file(run.weights_file) for run in (timed, counted))
+    assert all(torch.equal(mine[name], other[name]) for name in other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "minutes", "message"),
+    [
+        ({"crop": 1}, 0.1, "crop and flip must be left out for inputs that are no images"),
+        ({}, 0.0, "minutes must be positive and finite, got 0.0; leave it out for epochs"),
+    ],
+)
+def test_a_recipe_is_judged_before_its_steps_are_timed(
+    changes: dict[str, Any], minutes: float, message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    model = {"name": "dense_ugnn", "options": {"hidden": [2]}}
+    recipe = TINY.changed(data={"name": "moons"}, model=model, training=changes)
+    monkeypatch.delattr("unitmargin.steps.train.steps_within")
+    with pytest.raises(ValueError, match=message):
+        train_run(recipe, RunFolder(tmp_path / "run"), minutes=minutes)
+    assert not (tmp_path / "run").exists()

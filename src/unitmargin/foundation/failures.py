@@ -46,6 +46,13 @@ OUT_OF_MEMORY = re.compile("out of memory|not enough memory|allocate memory", re
 TOO_LARGE = re.compile("overflow", re.IGNORECASE)
 """How torch words it, whose errors name no argument then."""
 
+MISTAKES = re.compile(
+    r"(too many|not enough) values to unpack"
+    r"|(dictionary|Set) changed size during iteration|dictionary keys changed during iteration"
+    r"|zip\(\) argument \d"
+)
+"""How Python words mistakes of a program in errors of the kinds that tell of wrong values."""
+
 SOURCES = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. |\s*Exception raised from [^;]*")
 """Where in torch's own sources an error came from; the second runs over many lines."""
 
@@ -55,12 +62,16 @@ SMALLER = "a number among the recipe and the options is too large: choose a smal
 
 DEEP = "use less nesting"
 
+PACKAGE = "unitmargin."
+"""How the names of the package's modules begin."""
+
 
 def describe(error: BaseException) -> str | None:
     """What a foreseeable exception means, in one line; None for a mistake of the program.
 
     Foreseeable are wrong values, what the system refuses, exhausted memory, missing packages, and
-    errors of the kind of an argument that the package itself raises.
+    errors of the kind of an argument that the package itself raises. What Python says of the
+    package's own lines, such as a wrong number of values to unpack, is a mistake.
 
     Example:
         >>> describe(FileExistsError(errno.EEXIST, "File exists", "runs/digits"))
@@ -68,6 +79,8 @@ def describe(error: BaseException) -> str | None:
         >>> describe(KeyError("weight")) is None
         True
     """
+    if MISTAKES.match(str(error)) and _room(error).startswith(PACKAGE):
+        return None
     for kind, words in WORDS.items():
         if isinstance(error, kind):
             text = words(error)
@@ -154,11 +167,16 @@ def _plain(error: BaseException) -> str:
 
 def _own(error: BaseException) -> bool:
     """Whether it was raised by the package's own code, with the rule and what it got."""
+    stated = " must " in str(error) and " got " in str(error)
+    return stated and _room(error).startswith(PACKAGE)
+
+
+def _room(error: BaseException) -> str:
+    """The name of the module in whose line it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    room = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
-    return room.startswith("unitmargin.") and " must " in str(error) and " got " in str(error)
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 WORDS: dict[type[BaseException], Callable[[Any], str | None]] = {

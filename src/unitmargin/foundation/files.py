@@ -20,6 +20,10 @@ ABANDONED = 24 * 60 * 60
 minutes are far below it, clocks that differ are none, since the file system dates both files."""
 
 
+ASIDE = r"\.[0-9a-f]{32}-"
+"""How names of files and folders aside begin; what they stand for follows."""
+
+
 @contextmanager
 def write_aside(path: Path) -> Iterator[Path]:
     """A file beside ``path`` to be written, which takes its place when the block ends.
@@ -57,8 +61,9 @@ def write_folder_aside(path: Path) -> Iterator[Path]:
     """A folder beside ``path`` to be filled, which takes its place when the block ends.
 
     Guarantee: ``path`` is absent, old or whole; whoever looks at the moment when a new folder takes
-    the place of an old one may find none. If the block fails, all is as it was; what killed
-    processes left beside ``path`` is removed a day later. A link stays a link.
+    the place of an old one may find none. If the block fails, all is as it was; what processes left
+    that were killed, beside ``path``, is removed a day later by the first that ends well: it may be
+    the old folder. A link stays a link.
 
     Raises:
         OSError: what the system refuses; it names ``path``, not the folder beside it.
@@ -68,7 +73,7 @@ def write_folder_aside(path: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         aside.mkdir()
-        _remove_abandoned(target, aside.stat().st_mtime)
+        made = aside.stat()
         yield aside
         try:
             if target.exists():
@@ -79,6 +84,9 @@ def write_folder_aside(path: Path) -> Iterator[Path]:
                 former.rename(target)
             raise
         rmtree(former, ignore_errors=True)
+        # Not before: the old folder may be among it, if its writer was killed as it took its place.
+        with suppress(OSError):
+            _remove_abandoned(target, made.st_mtime)
     except OSError as error:
         if error.errno is None or not str(error.filename).startswith(str(aside)):
             raise
@@ -101,11 +109,21 @@ def _remove_abandoned(target: Path, now: float) -> None:
 
     Of a process that still writes to what is removed here, the writing fails: no file is spoiled.
     """
-    left = re.compile(r"\.[0-9a-f]{32}-" + re.escape(target.name))
+    left = re.compile(ASIDE + re.escape(target.name))
     for file in target.parent.iterdir():
         with suppress(OSError):  # another process may have removed it
             if left.fullmatch(file.name) and file.lstat().st_mtime < now - ABANDONED:
                 rmtree(file) if file.is_dir() else file.unlink()
+
+
+def is_aside(name: str) -> bool:
+    """Whether a file or folder of that name is one aside, which a writer fills or has left.
+
+    Example:
+        >>> is_aside(f".{uuid4().hex}-x.csv"), is_aside(".x.csv")
+        (True, False)
+    """
+    return re.match(ASIDE, name) is not None
 
 
 def write_text(path: Path, text: str) -> None:

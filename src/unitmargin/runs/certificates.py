@@ -106,6 +106,11 @@ class Certificates:
         source = tuple(self.source[place] for place in index.tolist()) if self.source else ()
         return replace(self, **tensors, source=source, numbers_sha256=None)
 
+    @property
+    def clean_accuracy(self) -> float:
+        """Share of samples that are right, whatever their radius."""
+        return float(self.right.double().mean())
+
     def certified_accuracy(self, epsilon: float) -> float:
         """Share of samples that are right with a radius strictly above ``epsilon``."""
         return accuracy.certified_share(self.right, self.radius, epsilon)

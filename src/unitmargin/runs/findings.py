@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import PositiveInt, field_validator
+from pydantic import PositiveInt
 
 from unitmargin.auditing.finding import Finding
 from unitmargin.foundation.files import read_json, require_hash, write_json
@@ -33,15 +33,6 @@ class Findings(Options):
     model_sha256: str
     checks: list[Finding]
     solvers: list[dict[str, Any]]
-
-    @field_validator("solvers")
-    @classmethod
-    def _one_notation(cls, solvers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Boxes of earlier files, which have a semicolon between their ends, as those of others."""
-        for row in solvers:
-            if isinstance(row.get("box"), str):
-                row["box"] = row["box"].replace(";", ",")
-        return solvers
 
     def value(self, name: str) -> float | None:
         """What was measured under this name; None if nothing was, or nothing finite."""

@@ -19,7 +19,7 @@ from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
 from unitmargin.runs.history import read_history
-from unitmargin.runs.lock import hold
+from unitmargin.runs.lock import given_names, hold
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
@@ -130,14 +130,15 @@ class RunFolder:
         if self.recipe_file.exists() or not self.path.is_dir():
             return ""
         own = {file.name for name, file in vars(self).items() if name != "path"}
-        names = {file.name for file in self.path.iterdir() if not file.name.startswith(".")}
+        names = {name for name in given_names(self.path) if not name.startswith(".")}
         return min(names - own, default="")
 
     def start(self, recipe: Recipe, split: Split | None = None) -> None:
         """Write the recipe and the split of its data, or refuse if the folder is of another one."""
         self.require_own(recipe)
-        self.split_file.unlink(missing_ok=True)
-        if split is not None:
+        if split is None:
+            self.split_file.unlink(missing_ok=True)
+        else:
             write_json(self.split_file, split.model_dump())
         write_text(self.recipe_file, write_recipe(recipe))
 

@@ -10,17 +10,16 @@ from pydantic import BeforeValidator, FiniteFloat, PositiveInt
 from unitmargin.foundation.tables import read_table, write_table
 from unitmargin.training.train import EpochRecord
 
-LATER = ("rate", "waiting", "memory", "core_seconds")
-"""Columns that histories of earlier versions lack."""
-
 EVALUATED = ("clean_accuracy", "certified_accuracy", "orthogonality_error")
 
+TIMED = ("rate", "waiting", "memory", "core_seconds")
+
 Measured = Annotated[FiniteFloat | None, BeforeValidator(lambda cell: cell or None)]
-"""A number, or an empty cell for an epoch that was not evaluated."""
+"""A number, or an empty cell for an epoch that was not evaluated or timed."""
 
 KINDS: dict[str, Any] = (
     {field.name: FiniteFloat for field in fields(EpochRecord)}
-    | dict.fromkeys((*EVALUATED, *LATER), Measured)
+    | dict.fromkeys((*EVALUATED, *TIMED), Measured)
     | {"epoch": PositiveInt}
 )
 
@@ -37,8 +36,7 @@ def read_history(file: Path) -> tuple[EpochRecord, ...]:
     Raises:
         ValueError: a damaged file, or epochs that do not count from 1.
     """
-    kinds = {name: kind for name, kind in KINDS.items() if name not in LATER}
-    columns = read_table(file, kinds, {name: KINDS[name] for name in LATER})
+    columns = read_table(file, KINDS)
     if columns["epoch"] != list(range(1, max(1, len(columns["epoch"])) + 1)):
         raise ValueError(f"epoch must count from 1, got {columns['epoch']}")
     return tuple(EpochRecord(*row) for row in zip(*columns.values(), strict=True))

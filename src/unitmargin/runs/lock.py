@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from unitmargin.foundation.files import write_text
+from unitmargin.foundation.files import is_aside, write_text
 
 LOCK = ".lock"
 HOLDER = ".holder"
@@ -46,6 +46,13 @@ def hold(folder: Path) -> Iterator[None]:
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+
+
+def given_names(folder: Path) -> set[str]:
+    """Names of what lies in a folder, without what processes leave there that hold it: the lock,
+    and files aside. None of a folder that is absent."""
+    names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    return {name for name in names if name not in (LOCK, HOLDER) and not is_aside(name)}
 
 
 def _this_process() -> str:

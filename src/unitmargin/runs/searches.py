@@ -25,10 +25,10 @@ STATUSES = {status.name.lower(): status for status in Status}
 
 
 def _read_box(word: str) -> Box | None:
-    """A box as :func:`box_name` writes it, or with a semicolon, as in earlier files."""
+    """A box as :func:`box_name` writes it."""
     if word == NO_BOX:
         return None
-    low, high = (float(part) for part in word.strip("[]").replace(";", ",").split(","))
+    low, high = (float(part) for part in word.strip("[]").split(","))
     return low, high
 
 
@@ -43,10 +43,8 @@ KINDS: dict[str, Any] = {
     "n_forward": NonNegativeInt,
     "n_backward": NonNegativeInt,
     "settings": str,
+    "space": Annotated[str, among("space", (INPUT, NORMALISED))],
 }
-
-LATER: dict[str, Any] = {"space": Annotated[str, among("space", (INPUT, NORMALISED))]}
-"""Columns that files written earlier lack: their searches were in input units."""
 
 SHARED = ("solver", "settings", "box", "space")
 """Columns with one entry a search."""
@@ -57,7 +55,7 @@ NUMBERS = tuple(name for name in KINDS if name not in SHARED)
 
 def write_searches(file: Path, searches: Sequence[Search]) -> None:
     """Write solvers.csv."""
-    columns: dict[str, list[Any]] = {name: [] for name in (*KINDS, *LATER)}
+    columns: dict[str, list[Any]] = {name: [] for name in KINDS}
     for search in searches:
         shared = vars(search) | {"box": box_name(search.box)}
         for name, column in columns.items():
@@ -76,8 +74,7 @@ def read_searches(
         ValueError: a damaged file, numbers that are no distances, labels and radii that are not
             those of the certificates, or other searches and samples than checks.json describes.
     """
-    columns = read_table(file, KINDS, LATER)
-    columns.setdefault("space", [INPUT] * len(columns["index"]))
+    columns = read_table(file, KINDS)
     keys = list(zip(*(columns.pop(name) for name in SHARED), strict=True))
     numbers = {name: torch.from_numpy(np.array(column)) for name, column in columns.items()}
     searches = []
@@ -95,8 +92,7 @@ def read_searches(
 
 
 def _identity(description: dict[str, Any]) -> tuple[Any, ...]:
-    stated = {"space": INPUT} | description
-    return tuple(stated.get(name) for name in (*SHARED, "samples"))
+    return tuple(description.get(name) for name in (*SHARED, "samples"))
 
 
 def _require_fit(search: Search, certificates: Certificates) -> None:

@@ -14,11 +14,11 @@ from unitmargin.certificates.epsilons import choose_epsilons, epsilon_name
 from unitmargin.data import (
     MADE,
     InputBatch,
-    MissingTestError,
     Samples,
     holds_images,
     holds_splits,
 )
+from unitmargin.foundation.files import read_json
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.foundation.tensors import SpooledRows, spool_rows
 from unitmargin.frozen import FrozenNetwork
@@ -35,6 +35,7 @@ from unitmargin.runs.certifier import (
     table_units,
 )
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.lock import given_names
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
@@ -92,8 +93,8 @@ def certify_run(
     samples = folder.test_samples(frozen, data)
     with _spool(inputs, place) as kept:
         certificates = _certify(certifier, samples, batch_size, kept)
-        _write(certifier, certificates, kept, place)
-    words = f"{_shares(certifier, certificates)}{_in_units(certifier)}"
+        replaced = _write(certifier, certificates, kept, place)
+    words = f"{_shares(certifier, certificates)}{_in_units(certifier)}{replaced}"
     return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
 
 
@@ -141,22 +142,22 @@ def certify_new(
     _require_out(out)
     with _spool(inputs, out) as kept:
         certificates = _certify(certifier, data, batch_size, kept)
-        _write(certifier, certificates, kept, out)
+        replaced = _write(certifier, certificates, kept, out)
     labelled = int(certificates.labelled.sum())
     with_radius = int((certificates.radius > 0).sum())
     words = f"{with_radius} with a radius, {labelled} labelled"
     if labelled:
         known = certificates.at(certificates.labelled.nonzero().flatten())
         words += f", {_shares(certifier, known)}"
-    words += _in_units(certifier)
+    words += f"{_in_units(certifier)}{replaced}"
     return f"certify: {len(certificates)} new inputs, {words} -> {_table(out)}"
 
 
 def _own(folder: RunFolder, data: Path) -> bool:
     """Whether data are laid out as the data set of a run; if they are it, their content says.
 
-    A table has one layout alone, so there it is the content that tells. Without the weights nothing
-    says what the content was: an exported folder has no data of its own.
+    Of a table the content alone tells: what is wrong with one that has the training rows of the run
+    is an error. An exported folder, without weights, states no content, and has no data of its own.
     """
     if not (folder.recipe_file.is_file() and folder.weights_file.is_file()):
         return False
@@ -166,18 +167,16 @@ def _own(folder: RunFolder, data: Path) -> bool:
     if folder.recipe().data.name == TABLE:
         try:
             folder.dataset(data)
-        except MissingTestError:
+        except ValueError:
             if _is_training_table(folder, data):
                 raise
-            return False
-        except ValueError:
             return False
         return True
     return folder.recipe().data.name not in MADE and holds_splits(data)
 
 
 def _is_training_table(folder: RunFolder, data: Path) -> bool:
-    """Whether a table holds the training rows of a run whose table of test rows is not there."""
+    """Whether a table holds the training rows of a run, whatever is wrong with its test rows."""
     alone = folder.recipe().changed(data={"path": str(data), "test": str(data)})
     try:
         found = open_dataset(alone).train.sha256
@@ -201,14 +200,14 @@ def _require_own(folder: RunFolder) -> Path:
 
 
 def _require_out(out: Path) -> Path:
-    """Raise for the folder of a run, whose own certificates verify and report read, for an exported
-    one, and for one that holds something else than certificates."""
+    """Raise for a run's folder, whose own certificates verify and report read, for an exported one,
+    and for one that holds something else than certificates."""
     if RunFolder(out).recipe_file.exists() or RunFolder(out).exported:
         raise ValueError(
             f"out must be a folder of its own, got the run folder or exported folder {out}, whose "
             "certificates would be lost; name another one"
         )
-    names = {file.name for file in out.iterdir()} if out.is_dir() else set()
+    names = given_names(out)
     if names and RunFolder(out).certificates_file.name not in names:
         raise ValueError(
             f"out must be absent, empty or a folder of certificates, got {out} with {min(names)}; "
@@ -261,20 +260,33 @@ def _batches(samples: Samples, batch_size: int) -> Iterator[InputBatch]:
 
 def _write(
     certifier: Model, certificates: Certificates, kept: SpooledRows | None, place: Path
-) -> None:
-    folder, processes = RunFolder(place), joined_processes()
+) -> str:
+    """Write them in the first process; words on what was there, if it was of other inputs."""
+    folder, processes, replaced = RunFolder(place), joined_processes(), ""
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
     if processes.first:
         with folder.hold():
+            replaced = _replaced(folder.certificate_facts_file, certificates)
             write_certificates(*files, certified=kept, units=table_units(certifier))
     processes.wait()
+    return replaced
+
+
+def _replaced(facts: Path, certificates: Certificates) -> str:
+    try:
+        stated = read_json(facts)
+    except (OSError, ValueError):  # none, or damaged ones
+        return ""
+    had = stated.get("numbers_sha256") if isinstance(stated, dict) else None
+    known = None, certificates.numbers_sha256
+    return "" if had in known else ", in place of certificates of other inputs"
 
 
 def _shares(certifier: Model, certificates: Certificates) -> str:
     epsilon = choose_epsilons(certificates.radius, holds_pixels(certifier)).headline
     return (
-        f"clean {certificates.certified_accuracy(0.0):.4f}, "
+        f"clean {certificates.clean_accuracy:.4f}, "
         f"certified@{epsilon_name(epsilon)} {certificates.certified_accuracy(epsilon):.4f}"
     )
 

@@ -16,7 +16,7 @@ from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.reporting.card import Subject, is_sealed, read_subject, write_card
 from unitmargin.runs.certifier import EXPORTED, is_run
 from unitmargin.runs.folder import GRAPH, RunFolder
-from unitmargin.runs.lock import HOLDER, LOCK
+from unitmargin.runs.lock import given_names
 from unitmargin.runs.recipe import write_recipe
 
 MODEL, CARD, RECIPE = "model.safetensors", "README.md", "recipe.toml"
@@ -130,7 +130,7 @@ def _require_place(out: Path) -> None:
         raise ValueError(f"out must end in .onnx or be a folder, got the file {out}; name another")
     if Path.cwd().is_relative_to(out.resolve()):
         raise ValueError(f"out must not be the folder one works in, got {out}; name a folder in it")
-    names = {file.name for file in out.iterdir()} - {LOCK, HOLDER}
+    names = given_names(out)
     foreign = sorted(names - WRITTEN - {CHECKED})
     if not foreign and names:
         card = out / CARD

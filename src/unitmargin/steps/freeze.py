@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from unitmargin.data import ENCODING
-from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.files import read_hashed
 from unitmargin.frozen import save
 from unitmargin.guard.onnx_model import IMAGES_FACT
 from unitmargin.layers.promises import GNP
+from unitmargin.models import Classifier
 from unitmargin.models.freezing import DTYPES, freeze
 from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
 from unitmargin.runs.opening import recipe_model
-from unitmargin.runs.weights import read_weights
+from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.weights import Origin, read_weights
 
 
 def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
@@ -21,20 +23,18 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
 
     Raises:
         RunError: a file is missing.
-        ValueError: weights of another network or training than the recipe's, or other data.
+        ValueError: weights of another network or training than the recipe's, weights that were
+            replaced while they were read, or other data.
     """
-    recipe, file = folder.recipe(), folder.weights_file
-    origin = folder.origin()
-    origin.identity.require_options(recipe.training, file)
-    classes = origin.identity.data.classes
+    recipe = folder.recipe()
+    (origin, model), sha256 = read_hashed(folder.weights_file, lambda _: _trained(folder, recipe))
     if data is not None:
         folder.dataset(data)
-    model = recipe_model(recipe, origin.in_shape, len(classes))
-    read_weights(file, model)
+    classes = origin.identity.data.classes
     frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
     if images := recipe.data.images():
         frozen.facts[IMAGES_FACT] = images
-    frozen.facts |= origin.provenance | {WEIGHTS_FACT: file_sha256(file)}
+    frozen.facts |= origin.provenance | {WEIGHTS_FACT: sha256}
     if origin.encoding is not None:
         frozen.facts[ENCODING] = origin.encoding.model_dump(exclude_none=True)
     with folder.hold():
@@ -45,3 +45,12 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
         f"{frozen.facts[head.fact]:.1e}, polishing error {frozen.facts['polishing_error']:.1e}, "
         f"{len(frozen.layers)} layers -> {folder.model_file}"
     )
+
+
+def _trained(folder: RunFolder, recipe: Recipe) -> tuple[Origin, Classifier]:
+    """What the weights were trained as, and the network with them."""
+    origin, file = folder.origin(), folder.weights_file
+    origin.identity.require_options(recipe.training, file)
+    model = recipe_model(recipe, origin.in_shape, len(origin.identity.data.classes))
+    read_weights(file, model)
+    return origin, model

@@ -174,28 +174,36 @@ def evaluate_rows(
     }
     every = len(targets) == 1 and targets[0].searches
     for folder in map(RunFolder, folders):
-        if not folder.certificates_file.is_file():
+        # Of each step the file that it writes last: the others may be of one that was interrupted.
+        if not folder.certificate_facts_file.is_file():
             print(freeze_run(folder))
             print(certify_run(folder, data=budget.data))
-        wanted = every or folder.recipe().name in attacked
-        if wanted and folder.solvers_file.is_file():
-            say_what_lacks(folder, solvers)
-        elif wanted:
+        if not (every or folder.recipe().name in attacked):
+            continue
+        if folder.checks_file.is_file():
+            passed = recall(folder, solvers)
+        else:
             message, passed = attack(folder, budget, solvers)
             print(message)
-            sound = passed and sound
+        sound = passed and sound
     return sound
 
 
-def say_what_lacks(folder: RunFolder, solvers: Sequence[str]) -> None:
-    """Tell of solvers that were asked for and have not searched a run that others searched."""
+def recall(folder: RunFolder, solvers: Sequence[str]) -> bool:
+    """Whether a run that was attacked before kept its promises; tells of those that it broke, and
+    of solvers that were asked for and have not searched it."""
+    findings = folder.findings()
+    if not findings.passed:
+        broken = ", ".join(row.name for row in findings.checks if row.failed)
+        print(f"reproduce: {folder.path} broke promises when it was verified: {broken}")
     had = {search.solver for search in folder.searches()}
     lacking = dict.fromkeys(one.name for one in choose_solvers(solvers) if one.name not in had)
     if lacking:
         print(
             f"reproduce: {folder.path} keeps its searches by {', '.join(sorted(had))}, without "
-            f"{', '.join(lacking)}; remove {folder.solvers_file} to search it by all"
+            f"{', '.join(lacking)}; remove {folder.checks_file} to search it by all"
         )
+    return findings.passed
 
 
 def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[str, bool]:
@@ -236,7 +244,7 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
         # Under "all", runs that were made for another target alone are left out.
         free = target != ALL or not chosen.searches
         taken = filter(chosen.takes, folders)
-        usable = [folder for folder in taken if free or folder.solvers_file.is_file()]
+        usable = [folder for folder in taken if free or folder.checks_file.is_file()]
         written = write_output(name, chosen.write(usable), out)
         counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
         lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")

@@ -27,13 +27,12 @@ from unitmargin.training.teacher import require_teachable
 from unitmargin.training.train import EpochRecord, drawn_trainer, train
 
 
-def steps_within(recipe: Recipe, minutes: float, device: str = "cpu") -> int:
+def steps_within(recipe: Recipe, dataset: Dataset, minutes: float, device: str = "cpu") -> int:
     """How many steps of a recipe take about that long, at least one; a few are made and timed.
 
     The evaluation after each epoch comes on top, and a teacher.
     """
     processes, place = join_processes(device)
-    dataset = open_dataset(recipe)
     model = open_model(recipe, dataset).to(place)
     samples = dataset.train.near(place)
     trainer = drawn_trainer(model, samples, recipe.training, processes, True, place)
@@ -67,19 +66,23 @@ def train_run(
     _require_apart(folder, recipe)
     processes, _ = join_processes(device)
     if minutes is not None:
-        recipe = recipe.changed(training={"steps": _steps(recipe, folder, device, minutes)})
+        recipe = _as_begun(recipe, folder, minutes)
     folder.require_own(recipe)
-    if _is_trained(folder, recipe):
+    if _is_trained(folder, recipe, processes):
         return f"train: {folder.weights_file} is already there"
     dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
     _require_fit(recipe.training, dataset, model, processes)
+    if minutes is not None and not folder.begun:
+        steps = steps_within(recipe, dataset, minutes, device)
+        recipe = recipe.changed(training={"steps": steps})
+        model = open_model(recipe, dataset)
     origin = origin_of(model, dataset, recipe.training)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
         if processes.first:
             folder.start(recipe, dataset.split)
-        if _is_trained(folder, recipe):
+        if _is_trained(folder, recipe, processes):
             return f"train: {folder.weights_file} is already there"
         told = log if processes.first else None
         with open_log(told, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
@@ -136,25 +139,35 @@ def _after_epoch(folder: RunFolder, tell: Log, history: Sequence[EpochRecord]) -
     tell(history[-1])
 
 
-def _steps(recipe: Recipe, folder: RunFolder, device: str, minutes: float) -> int:
-    """The steps of a run that was begun, else as many as take so many minutes."""
+def _as_begun(recipe: Recipe, folder: RunFolder, minutes: float) -> Recipe:
+    """The recipe with the steps of a run that was begun; those of others are not known yet."""
     if not 0 < minutes < math.inf:
         rule = "minutes must be positive and finite"
         raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
-    return folder.recipe().training.steps if folder.begun else steps_within(recipe, minutes, device)
+    if not folder.begun:
+        return recipe
+    return recipe.changed(training={"steps": folder.recipe().training.steps})
 
 
-def _is_trained(folder: RunFolder, recipe: Recipe) -> bool:
-    """Whether the folder holds the weights of this very recipe."""
-    trained = folder.weights_file.is_file() and folder.recipe() == recipe
-    return trained and folder.origin().identity.options == recipe.training
+def _is_trained(folder: RunFolder, recipe: Recipe, processes: Processes) -> bool:
+    """Whether the folder holds the weights of this very recipe, as the first process finds it.
+
+    The others could look before or after it writes the recipe, and would wait for it in vain.
+    """
+    trained = processes.first and folder.weights_file.is_file() and folder.recipe() == recipe
+    trained = trained and folder.origin().identity.options == recipe.training
+    return processes.gather([trained])[0]
 
 
 def _require_same_training(folder: RunFolder, identity: Identity, samples: int) -> None:
     """Raise a ValueError unless what the folder holds of a training is part of this one."""
     file = folder.weights_file
     if file.is_file():
-        stored, epochs = folder.origin().identity, len(folder.history())
+        stored = folder.origin().identity
+        # The history may be further: that of an extension that was interrupted.
+        epochs = math.ceil(
+            stored.options.count_steps(samples) / stored.options.epoch_steps(samples)
+        )
         require_same_training(file, stored, epochs, identity, samples)
         if stored.options != identity.options and not folder.checkpoint_file.is_file():
             raise ValueError(
