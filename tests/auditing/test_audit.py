@@ -10,7 +10,7 @@ from exact import affine, box, stretched_affine, unit_affine
 from jacobians import gnp_error, jacobian, upd_error
 from torch import nn
 
-from unitmargin import DenseUGNN, freeze
+from unitmargin import UGNN, DenseUGNN, freeze
 from unitmargin.auditing.audit import audit, layer_rows
 from unitmargin.auditing.gradients import (
     GRADIENT_NUMBERS,
@@ -207,3 +207,15 @@ def test_gradients_are_measured_under_any_default_device() -> None:
     truth = unit_affine(torch.float64)
     with torch.device("meta"):
         assert unit_gradient_error(truth.network, truth.inputs[:2]) < EXACTNESS
+
+
+@pytest.mark.parametrize("conv", ["skew", "cayley"])
+def test_gradients_are_those_of_the_evaluation_in_any_mode(conv: str) -> None:
+    """In training a skew layer's series is cut off."""
+    model, x = UGNN((1, 4, 4), 3, depth=1, conv=conv, linear="skew"), torch.rand(2, 1, 4, 4)
+    model.train()
+    model.features[0].eval()
+    modes = [module.training for module in model.modules()]
+    error = audit(model, x).unit_gradient_error
+    assert [module.training for module in model.modules()] == modes
+    assert error == audit(model.eval(), x).unit_gradient_error < UNIT_GRADIENT_TOLERANCE

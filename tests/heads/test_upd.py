@@ -93,6 +93,16 @@ def test_psi_is_the_sum_over_pairs(classes: int, features: int, seed: int) -> No
     torch.testing.assert_close(squared_distances(rows)[first, second], squares)
 
 
+@pytest.mark.parametrize("classes", [1, 2, 10, 43])
+def test_the_simplex_is_helmerts_basis_bit_for_bit(classes: int) -> None:
+    points = torch.zeros(classes, classes - 1, dtype=torch.float64)
+    for column in range(classes - 1):
+        scale = ((column + 1) * (column + 2)) ** -0.5
+        points[: column + 1, column] = scale
+        points[column + 1, column] = -(column + 1) * scale
+    assert torch.equal(simplex(classes, torch.float64), points / math.sqrt(2.0))
+
+
 def test_psi_is_zero_at_the_simplex_alone() -> None:
     points = simplex(7, torch.float64)
     assert psi(points) <= EXACTNESS

@@ -58,3 +58,9 @@ def test_names_are_told_apart_by_budgets_and_then_by_folders(tmp_path: Path) -> 
         "X, 3 of 300 epochs, c",
     ]
     assert seeds([*short, *long]) == "0, 0"
+
+
+def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    groups = [[certified(tmp_path / place, ROW, [0.2])] for place in ("old/a", "new/a", "b")]
+    names = distinct_names(["X", "X", "Y"], groups)
+    assert names == ["X, 3 of 300 epochs, old/a", "X, 3 of 300 epochs, new/a", "Y"]

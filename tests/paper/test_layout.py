@@ -47,8 +47,9 @@ def test_latex() -> None:
 
 
 def test_every_special_character_is_escaped() -> None:
-    assert escape("\\ & % # _ $ { } ~ ^") == (
-        r"\textbackslash{} \& \% \# \_ \$ \{ \} \textasciitilde{} \textasciicircum{}"
+    assert escape("\\ & % # _ $ { } ~ ^ | < >") == (
+        r"\textbackslash{} \& \% \# \_ \$ \{ \} \textasciitilde{} \textasciicircum{} "
+        r"\textbar{} \textless{} \textgreater{}"
     )
 
 
@@ -58,4 +59,4 @@ def test_rows_of_another_width_are_refused() -> None:
 
 
 def test_symbols_that_latex_fonts_lack_are_written_as_mathematics() -> None:
-    assert escape("||∇f|| > ε") == r"||$\nabla$f|| > $\epsilon$"
+    assert escape("∇f > ε") == r"$\nabla$f \textgreater{} $\epsilon$"

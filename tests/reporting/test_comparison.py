@@ -36,8 +36,8 @@ def test_differences_are_paired_on_the_same_inputs_by_hand(tmp_path: Path) -> No
     (row,) = differences(runs, epsilons)
     assert row.paired
     # Clean: one sample each that the other has not. At 0.5: the first sample is won.
-    assert row.accuracy[0.0] == pytest.approx((0.0, math.sqrt(2) / 4))
-    assert row.accuracy[0.5] == pytest.approx((0.25, math.sqrt(1 - 1 / 4) / 4))
+    assert row.accuracy[0.0] == pytest.approx((0.0, math.sqrt(2) / 4, 1.0))
+    assert row.accuracy[0.5] == pytest.approx((0.25, math.sqrt(1 - 1 / 4) / 4, 1.0))
     assert row.radius.value == pytest.approx((1.5 + 1.0 + 0.5) / 4 - (0.5 + 0.5 + 1.0) / 4)
 
 
@@ -46,7 +46,7 @@ def test_other_samples_of_the_same_data_are_not_paired(tmp_path: Path) -> None:
         runs = read_compared(pair(tmp_path / str(number), **second))
         (row,) = differences(runs, common_epsilons(runs))
         assert not row.paired
-        assert row.accuracy[0.0] == pytest.approx((0.0, math.sqrt(2 * 0.75 * 0.25 / 4)))
+        assert row.accuracy[0.0][:2] == pytest.approx((0.0, math.sqrt(2 * 0.75 * 0.25 / 4)))
 
 
 def test_another_number_of_samples_is_not_paired(tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ def test_figures_take_the_closest_point_of_each_box() -> None:
         (None, 2.0),
         (box, 4.0),
     ]
+    assert summarize_searches(searches, FIELD)["closest"] == [
+        {"box": "none", "n": 1, "mean": 0.5},
+        {"box": "[0, 1]", "n": 1, "mean": 0.25},
+    ]
 
 
 def test_no_positive_is_no_percentage() -> None:

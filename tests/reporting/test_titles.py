@@ -26,7 +26,8 @@ RUN: dict[str, Any] = {
     "unit_gradient_error": 3e-8,
     "history": [EPOCH, EPOCH | {"epoch": 2, "loss": 0.5, "clean_accuracy": 0.96}],
     "epochs": 2,
-    "solvers": [{"n": 5, "mean": 0.95}, {"n": 5, "mean": 0.9}],
+    "solvers": [{"n": 1, "mean": 0.95}, {"n": 5, "mean": 0.9}],
+    "closest": [{"n": 5, "mean": 0.91}],
     "checks": [{"name": "solvers_outside_radius", "passed": True}],
     "false_positives": [
         {"precision": None, "epsilon": 0.25}, {"precision": 0.9, "epsilon": 0.5},
@@ -75,8 +76,13 @@ RUN: dict[str, Any] = {
             {"checks": [{"name": "solvers_outside_radius", "passed": False}]},
             "A point lies inside a certificate, which is broken",
         ),
-        ("ratios", {}, "Certificates reach 95.0% of the distance found"),
-        ("ratios", {"solvers": [{"n": 0, "mean": None}]}, "No solver found a point"),
+        ("ratios", {}, "Certificates reach 91.0% of the distance found"),
+        (
+            "ratios",
+            {"closest": [{"n": 5, "mean": 0.91}, {"n": 0, "mean": None}, {"n": 5, "mean": 0.8}]},
+            "Certificates reach 80.0% to 91.0% of the distance found",
+        ),
+        ("ratios", {"closest": [{"n": 0, "mean": None}]}, "No solver found a point"),
         ("false_positives", {}, "“Not certified” is true for 90.0% or more (least at 0.5)"),
         (
             "false_positives",
@@ -114,7 +120,7 @@ def test_the_leader_is_named_and_a_tie_is_one(tmp_path: Path) -> None:
     assert crossing == "run0 has most clean, run1 at 0.5"
     four = compared(tmp_path / "d", *4 * [long])
     assert four["accuracy"] == "4 runs have most at every radius"
-    assert four["differences"] == "0 of 9 differences are more than two standard errors"
+    assert four["differences"] == "0 of 9 differences are clear of the choice of the test samples"
 
 
 def test_one_run_and_no_history_have_titles(tmp_path: Path) -> None:

@@ -192,7 +192,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "turn": ({"first_turn": -1.0}, "first_turn must be finite and >= 0, got -1.0"),
     "integers": ({"x": torch.ones(3, 4, dtype=torch.int64)}, "x must be floating point .*int64"),
     "vector": ({"x": torch.ones(3)}, r"x must have shape .*; add the batch axis: x\[None\]"),
-    "infinite": ({"x": X / 0.0}, "x must be finite"),
+    "infinite": (
+        {"x": torch.cat((X[:2], X[2:] / 0.0))},
+        "x must be finite, got NaN or infinite entries in sample 2; clean",
+    ),
     "label shape": ({"labels": Y[:2]}, r"labels must be one a sample, shape \(3,\)"),
     "label type": ({"labels": Y.float()}, "labels must be of an integer dtype"),
     "label range": ({"labels": Y + 5}, "labels must be below the 3 classes"),
@@ -204,7 +207,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "x must lie in the box between its ends",
     ),
     "box shape": ({"box": (torch.zeros(4), torch.ones(2))}, r"two arrays of shape \(4,\), got"),
-    "box sides": ({"box": (torch.zeros(4), torch.zeros(4))}, "low < high in every entry"),
+    "box sides": (
+        {"box": (torch.zeros(4), torch.tensor([1.0, 1.0, -0.5, 0.0]))},
+        "low < high in every entry, got 0 and -0.5 in entry 2; pass two arrays",
+    ),
     "refinements": ({"refinements": -1}, "refinements must be >= 0"),
     "batch size": ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
     "one output": ({"model": nn.Linear(4, 1)}, "at least 2 classes"),

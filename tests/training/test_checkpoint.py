@@ -1,13 +1,17 @@
 """Checkpoints: exact round trips, and files that are refused."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+import unitmargin as um
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.models import (
     UGNN,
     Classifier,
@@ -16,7 +20,7 @@ from unitmargin.models import (
     describe_network,
     without_settings,
 )
-from unitmargin.training.checkpoint import State, read_checkpoint, write_checkpoint
+from unitmargin.training.checkpoint import STATE, State, read_checkpoint, write_checkpoint
 from unitmargin.training.identity import DataIdentity, Identity
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
@@ -171,6 +175,60 @@ def test_another_safetensors_file_is_no_checkpoint(
         ValueError, match="no checkpoint of this version .*delete it to start again"
     ):
         read_checkpoint(path)
+
+
+ROW = {"epoch": 1, "loss": 0.1, "clean_accuracy": None, "certified_accuracy": None} | {
+    "orthogonality_error": None, "learning_rate": 0.1, "seconds": 1.0
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "row", [ROW | {"colour": 1.0}, {"epoch": 1, "loss": 0.1}, ROW | {"loss": "0.1"}]
+)
+def test_rows_of_another_history_are_no_checkpoint(row: dict[str, Any], tmp_path: Path) -> None:
+    path, x, y = tmp_path / "checkpoint.safetensors", torch.rand(8, 2), torch.arange(8) % 2
+    for epochs in (1, 2):
+        model = DenseUGNN((2,), 2, hidden=(2,))
+        given = {"epochs": epochs, "schedule": "constant", "quiet": True, "checkpoint": path}
+        if epochs == 1:
+            um.train(model, (x, y), **given)
+            edited(path, lambda state: state | {"history": [row]})
+            continue
+        with pytest.raises(ValueError, match="is no checkpoint of this version .*; delete it"):
+            um.train(model, (x, y), **given)
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Change what a checkpoint says beside its tensors."""
+    tensors, words = read_tensors(path)
+    save_file(tensors, path, metadata={STATE: json.dumps(change(json.loads(words[STATE])))})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model.head.raw", torch.zeros(7), r"head.raw is of shape \(7,\), not of shape \(3, 4\)"),
+        ("model.more", torch.zeros(1), r"more is of shape \(1,\), not nothing"),
+        ("optimizer.0.0.exp_avg", torch.zeros(7), r"exp_avg of parameter 0 of optimiser 0 is of"),
+        ("optimizer.1.99.momentum", torch.zeros(7), "list index out of range"),
+        ("optimizer.1.x.momentum", torch.zeros(7), "invalid literal for int"),
+    ],
+)
+def test_a_refused_checkpoint_leaves_all_as_it_was(
+    name: str, value: Tensor, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_one(path)
+    tensors, words = read_tensors(path)
+    assert name.startswith(("model.", "optimizer."))
+    save_file(tensors | {name: value}, path, metadata=words)
+    model = conv_model()
+    optimizers = build_optimizers(model, 1e-2, 1e-2)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    with pytest.raises(ValueError, match=f"is of another model .*{message}.*; delete it"):
+        read_checkpoint(path).restore(model, optimizers)
+    assert same(before, model.state_dict())
+    assert not any(optimizer.state for optimizer in optimizers)
 
 
 def test_tensors_of_another_model_are_refused(tmp_path: Path) -> None:

@@ -88,6 +88,21 @@ def test_a_data_set_is_trained_and_evaluated_on_its_own_samples() -> None:
     assert history[-1].clean_accuracy == expected[-1].clean_accuracy is not None
 
 
+def test_the_domain_holds_the_test_data_as_that_of_samples_does() -> None:
+    loader, test = DataLoader(TensorDataset(X, Y), batch_size=5), (3.0 * X, Y)
+    network, (pair, _) = trained(loader, test)[0], trained((X, Y), test)
+    assert torch.equal(network.domain, pair.domain)
+    assert float(network.domain[1]) > 3.0 * float(X.max())
+    um.certify(um.freeze(network), test[0])
+
+
+def test_test_images_in_other_units_are_refused() -> None:
+    images, model = torch.rand(6, 1, 4, 4), um.UGNN((1, 4, 4), 3, depth=1)
+    loader = DataLoader(TensorDataset(images, Y[:6]), batch_size=5)
+    with pytest.raises(ValueError, match="test images must be in the units of the training"):
+        um.train(model, loader, (255.0 * images, Y[:6]), epochs=1, quiet=True)
+
+
 class Stream(IterableDataset[Any]):
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         return iter(zip(X, Y, strict=True))
@@ -134,6 +149,24 @@ class Once(IterableDataset[Any]):
 def test_a_loader_that_can_be_gone_through_once_is_refused() -> None:
     with pytest.raises(ValueError, match="must yield its 2 batches in every pass, got 0 in epoch"):
         trained(DataLoader(Once(), batch_size=2))
+
+
+class Emptied(DataLoader[Any]):
+    """A loader of one batch, which is empty after some passes."""
+
+    def __init__(self, passes: int) -> None:
+        super().__init__(TensorDataset(X, Y), batch_size=12)
+        self.passes = passes
+
+    def __iter__(self) -> Any:
+        self.passes -= 1
+        yield (X, Y) if self.passes >= 0 else (X[:0], Y[:0])
+
+
+def test_a_pass_of_empty_batches_is_refused() -> None:
+    message = "a sample at least in every pass, got 1 empty batches in epoch 2; pass a loader"
+    with pytest.raises(ValueError, match=message):
+        trained(Emptied(2))
 
 
 def test_empty_batches_are_left_out() -> None:

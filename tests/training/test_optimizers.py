@@ -150,12 +150,63 @@ def test_float64_weights_move_in_float64() -> None:
     assert distance_from_manifold(parameter.detach()) < 1e-13
 
 
-def test_a_zero_gradient_moves_nothing() -> None:
-    parameter, _ = nearest_problem(3, 4, False)
-    before = parameter.detach().clone()
-    parameter.grad = torch.zeros_like(parameter)
-    ManifoldDescent([parameter], lr=0.1).step()
-    torch.testing.assert_close(parameter.detach(), before, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("interval", [1, 8])
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 4)])
+def test_a_zero_gradient_moves_nothing(
+    rows: int, columns: int, paired: bool, interval: int
+) -> None:
+    """Not by the momentum of earlier gradients either, which decays."""
+    parameter, _ = nearest_problem(rows, columns, paired)
+    groups = [{"params": [parameter], "paired": paired}]
+    optimizer = ManifoldDescent(groups, lr=0.1, interval=interval)
+    for _ in range(interval):
+        parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+    before, momentum = parameter.detach().clone(), optimizer.state[parameter]["momentum"].clone()
+    for _ in range(2 * interval):
+        parameter.grad = torch.zeros_like(parameter)
+        optimizer.step()
+    assert torch.equal(parameter.detach(), before)
+    decayed = momentum * 0.9 ** (2 * interval)
+    torch.testing.assert_close(optimizer.state[parameter]["momentum"], decayed)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_matrices_of_a_stack_wait_for_themselves(paired: bool) -> None:
+    """The others take the steps that they take alone."""
+    parameter, _ = nearest_problem(4, 4, paired)
+    other = nn.Parameter(parameter.detach().clone())
+    gradients = torch.randn(2, *parameter.shape)
+    for weight, led in ((parameter, [0, 1, 2]), (other, [0, 2])):
+        optimizer = ManifoldDescent([{"params": [weight], "paired": paired}], lr=0.05)
+        before = weight.detach().clone()
+        for number, gradient in enumerate(gradients):
+            weight.grad = gradient.clone()
+            if number:
+                before = weight.detach().clone()
+                weight.grad[[m for m in range(3) if m not in led]] = 0.0
+            optimizer.step()
+        still = [torch.equal(*pair) for pair in zip(weight.detach(), before, strict=True)]
+        assert still == [matrix not in led for matrix in range(3)]
+    assert torch.equal(parameter[[0, 2]], other[[0, 2]])
+
+
+def test_a_solution_is_not_walked_away_from() -> None:
+    torch.manual_seed(0)
+    model, y = ManifoldLinear(6, 4, bias=False), torch.arange(16) % 4
+    x = 3.0 * torch.eye(6)[y] + 0.1 * torch.randn(16, 6)
+    (optimizer,) = build_optimizers(model, 1e-2, 2e-2)
+    losses = []
+    for _ in range(300):
+        loss = nn.functional.multi_margin_loss(model(x), y, margin=0.5)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    assert losses[0] > 0.0
+    first = losses.index(0.0)
+    assert losses[first:] == [0.0] * (300 - first)
 
 
 def moves(

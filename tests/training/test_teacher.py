@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 from groups import in_group
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from unitmargin.data import Samples, TarShards
+from unitmargin.foundation.tensors import read_tensors
 from unitmargin.models import MixingUGNN
 from unitmargin.training import teacher as module
-from unitmargin.training.checkpoint import read_checkpoint
+from unitmargin.training.checkpoint import STATE, read_checkpoint
 from unitmargin.training.identity import identify
 from unitmargin.training.lesson import Lesson
 from unitmargin.training.options import TrainingOptions
@@ -202,6 +204,17 @@ def test_a_finished_teacher_is_not_trained_again(
     whole = lesson(samples, file=file)
     monkeypatch.setattr(SampleTrainer, "epoch", None)
     assert torch.equal(lesson(samples, file=file).labels, whole.labels)
+
+
+def test_a_file_with_another_history_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "teacher.safetensors"
+    lesson(images(), OPTIONS.changed(teacher_epochs=1), file)
+    tensors, words = read_tensors(file)
+    save_file(tensors, file, {STATE: words[STATE].replace('"core_seconds"', '"hours"')})
+    with pytest.raises(
+        ValueError, match="is no checkpoint of this version .*core_seconds.*delete it"
+    ):
+        lesson(images(), OPTIONS.changed(teacher_epochs=1), file)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Distances of the rows of a head and gradients between logits, measured."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float
@@ -31,12 +33,26 @@ def pair_gradient_norms(
     Of more than ``MOST_CLASSES`` classes for all pairs of so many.
 
     Taken with respect to the normalised input, in which a UGNN promises 1 (the normalisation's
-    own constant is accounted for in the certificate). Evaluated in the model's dtype.
+    own constant is accounted for in the certificate). Of the network as it is evaluated, whatever
+    its mode, which stays; in the model's dtype.
     Cost: one forward pass, and one backward pass for each of these classes.
     Source: the paper's appendix, section "The Unitary Gradient Property".
     """
     held = max(1, GRADIENT_NUMBERS // (MOST_CLASSES * math.prod(network.in_shape)))
-    return torch.cat([_pair_gradient_norms(network, chunk) for chunk in x.split(held)])
+    with _evaluation(network):
+        return torch.cat([_pair_gradient_norms(network, chunk) for chunk in x.split(held)])
+
+
+@contextmanager
+def _evaluation(network: nn.Module) -> Iterator[None]:
+    """Within it, the network is in the mode of evaluation."""
+    modes = [(module, module.training) for module in network.modules()]
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
 
 
 def measured_classes(count: int) -> list[int]:

@@ -64,18 +64,18 @@ def simplex(classes: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "
         >>> torch.cdist(simplex(3), simplex(3))[0].tolist()
         [0.0, 1.0, 1.0]
     """
-    points = torch.zeros(classes, classes - 1, dtype=torch.float64)
-    for column in range(classes - 1):
-        scale = ((column + 1) * (column + 2)) ** -0.5
-        points[: column + 1, column] = scale
-        points[column + 1, column] = -(column + 1) * scale
+    scales = [(number * (number + 1)) ** -0.5 for number in range(1, classes)]
+    ends = [-number * scale for number, scale in enumerate(scales, start=1)]
+    points = torch.tensor(scales, dtype=torch.float64).repeat(classes, 1).triu()
+    points.diagonal(-1).copy_(torch.tensor(ends, dtype=torch.float64))
     return (points / math.sqrt(2.0)).to(dtype)
 
 
 class UPDHead(Head):
     r"""Output layer :math:`g(x) = W x + b` with all pair differences of W of norm 1.
 
-    A subclass says how ``weight()`` comes from the free matrix ``raw (classes, features)``.
+    A subclass says how ``weight()`` comes from the parameter ``raw``: ``(classes, features)``, or
+    what the subclass puts in its place (:class:`ManifoldUPD`).
     Raises:
         ValueError: fewer features than the head needs for its number of classes.
     """

@@ -22,7 +22,8 @@ from unitmargin.orthogonal.polar import polish, polish_either_way
 class OrthogonalLinear(TrainableLayer):
     r"""Dense layer :math:`h(x) = W x + b` with :math:`W W^T = I` (GNP).
 
-    A subclass says how ``weight()`` comes from the free matrix ``raw``, which starts orthogonal.
+    A subclass says how ``weight()`` comes from the parameter ``raw``: a matrix of the weight's
+    shape that starts orthogonal, or what the subclass puts in its place (skew and Cayley layers).
     Shapes: ``(batch, in_features)`` to ``(batch, out_features)``, ``out_features <= in_features``.
     The weight is computed in the parameter's dtype whatever autocast says.
     Source: the paper, section 4.1 (fully connected layers).

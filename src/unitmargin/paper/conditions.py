@@ -117,9 +117,9 @@ def hours(runs: Sequence[RunFolder]) -> str:
 def core_hours(runs: Sequence[RunFolder]) -> str:
     """Hours of processor time of the same, the mean over runs whose history tells them."""
     logged = [run.history() for run in runs if run.history_file.is_file()]
-    worked = [[row.core_seconds for row in rows] for rows in logged]
-    told = [[one for one in row if one is not None] for row in worked if None not in row]
-    return f"{fmean(map(sum, told)) / 3600:.2g}" if told else NOTHING
+    known = [[r.core_seconds for r in rows if r.core_seconds is not None] for rows in logged]
+    told = [sum(row) for row, rows in zip(known, logged, strict=True) if len(row) == len(rows)]
+    return f"{fmean(told) / 3600:.2g}" if told else NOTHING
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:

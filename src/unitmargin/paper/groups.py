@@ -1,9 +1,11 @@
 """Runs that are one row of a table: seeds of one training; and what tells two rows apart."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import chain, compress, islice
 
 from unitmargin.paper.conditions import UNSEEN, budget, trained_epochs, unused_options
+from unitmargin.reporting.places import shortest_places
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe
 from unitmargin.training.options import TrainingOptions
@@ -36,19 +38,24 @@ def seeds(runs: Sequence[RunFolder]) -> str:
 
 def distinct_names(names: Sequence[str], groups: Sequence[Sequence[RunFolder]]) -> list[str]:
     """A name for each group: where several have the same one, with their budgets, and where these
-    are the same as well, with their folders."""
-    added: list[Callable[[Sequence[RunFolder]], str]] = [
-        lambda group: f"{budget(group)} epochs",
-        lambda group: ", ".join(run.path.name for run in group),
+    are the same as well, with as much of their folders as tells them apart."""
+    told = _told_apart(names, [f"{budget(group)} epochs" for group in groups])
+    times = Counter(told)
+    alike = [times[name] > 1 for name in told]
+    places = [run.path.resolve() for run in chain(*compress(groups, alike))]
+    words = iter(shortest_places(places))
+    folders = [
+        ", ".join(islice(words, len(group))) if shared else ""
+        for shared, group in zip(alike, groups, strict=True)
     ]
-    told = list(names)
-    for words in added:
-        count = Counter(told)
-        told = [
-            name if count[name] == 1 else f"{name}, {words(group)}"
-            for name, group in zip(told, groups, strict=True)
-        ]
-    return told
+    return _told_apart(told, folders)
+
+
+def _told_apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The names, those that occur twice with their words."""
+    times = Counter(names)
+    pairs = zip(names, words, strict=True)
+    return [f"{name}, {more}" if times[name] > 1 else name for name, more in pairs]
 
 
 def _training(recipe: Recipe) -> Recipe:

@@ -2,6 +2,6 @@
 
 __all__ = [
     "card", "classes", "comparison", "coverage", "coverage_figure", "curves", "distances",
-    "drawing", "figures", "front_matter", "gallery", "markdown", "origin", "pages", "plane",
-    "runs_table", "statistics", "summary", "titles", "wording",
+    "drawing", "figures", "front_matter", "gallery", "markdown", "origin", "pages", "places",
+    "plane", "runs_table", "statistics", "summary", "titles", "wording",
 ]  # fmt: skip

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from unitmargin.certificates.epsilons import Epsilons
+from unitmargin.reporting.statistics import median
 from unitmargin.runs.certificates import Certificates
 
 SHOWN_CLASSES = 30
@@ -53,7 +53,7 @@ def class_rows(
             "accuracy": correct[number] / labelled[number] if labelled[number] else None,
             "taken": taken[number],
             "certified": sure[number] / labelled[number] if labelled[number] else None,
-            "median_radius": _median(certificates.radius[right & (label == number)]),
+            "median_radius": median(certificates.radius[right & (label == number)]),
         }
         for number, name in enumerate(classes)
     ]
@@ -95,7 +95,7 @@ def confused_pairs(certificates: Certificates, classes: tuple[str, ...]) -> list
                 "predicted": classes[predicted],
                 "count": int(counts[place]),
                 "share": int(counts[place]) / labelled[label],
-                "median_radius": _median(chosen.radius[pairs == kinds[place]]),
+                "median_radius": median(chosen.radius[pairs == kinds[place]]),
             }
         )
     return rows
@@ -124,7 +124,3 @@ def sure_mistakes(certificates: Certificates, classes: tuple[str, ...]) -> list[
 
 def _counts(numbers: Int64[Tensor, " samples"], classes: int) -> list[int]:
     return [int(count) for count in numbers.bincount(minlength=classes)]
-
-
-def _median(radius: torch.Tensor) -> float | None:
-    return float(radius.quantile(0.5)) if len(radius) else None

@@ -11,6 +11,7 @@ import torch
 from unitmargin.certificates.epsilons import Epsilons, choose_epsilons
 from unitmargin.certificates.spaces import INPUT
 from unitmargin.certificates.tightness import Search
+from unitmargin.reporting.places import shortest_places
 from unitmargin.reporting.statistics import (
     Difference,
     Values,
@@ -109,14 +110,9 @@ def distinct_names(names: Sequence[str], places: Sequence[Path]) -> list[str]:
         ['a', 'b (old/b)', 'b (new/b)']
     """
     times = Counter(names)
-    shared = [place.parts for name, place in zip(names, places, strict=True) if times[name] > 1]
-    length = 1
-    while len({parts[-length:] for parts in shared}) < len(shared):
-        length += 1
-    return [
-        f"{name} ({Path(*place.parts[-length:])})" if times[name] > 1 else name
-        for name, place in zip(names, places, strict=True)
-    ]
+    shared = [place for name, place in zip(names, places, strict=True) if times[name] > 1]
+    told = iter(shortest_places(shared))
+    return [f"{name} ({next(told)})" if times[name] > 1 else name for name in names]
 
 
 def common_epsilons(runs: Sequence[Compared]) -> Epsilons:

@@ -21,12 +21,18 @@ def summarize_searches(searches: Sequence[Search], epsilons: Epsilons) -> dict[s
     """The numbers of the section; values that are not finite are None."""
     return {
         "solvers": [describe(search) for search in searches],
+        "closest": [_closest(search) for search in closest_by_box(searches)],
         "false_positives": [
             {"box": box_name(search.box)} | false_positives(search, epsilon)
             for search in closest_by_box(searches)
             for epsilon in epsilons.positive
         ],
     }
+
+
+def _closest(search: Search) -> dict[str, Any]:
+    """Certificates against the closest point of all solvers, as the figures show them."""
+    return {name: describe(search)[name] for name in ("box", "n", "mean")}
 
 
 def false_positives(search: Search, epsilon: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from unitmargin.certificates.epsilons import Epsilons, epsilon_name
 from unitmargin.certificates.tightness import Search, describe, place_name
 from unitmargin.reporting.comparison import Compared, certified_share
+from unitmargin.reporting.statistics import median
 from unitmargin.reporting.wording import NO_NUMBER, count, epochs, fixed, percent, seconds, spread
 from unitmargin.runs.recipe import Recipe, own_options
 
@@ -98,7 +99,7 @@ def _text(value: Any) -> str:
 
 def _median_radius(run: Compared) -> str:
     radius = run.certificates.radius[run.certificates.right]
-    return fixed(float(radius.quantile(0.5)) if len(radius) else None)
+    return fixed(median(radius))
 
 
 def _searches(run: Compared) -> dict[str, str]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float64
 from torch import Tensor
 
@@ -14,6 +15,9 @@ Z95 = 1.959964
 
 FEWEST = 2
 """Samples without which nothing is known of how they vary."""
+
+CHANCE = 0.05
+"""That of two standard errors, where samples are many."""
 
 Values = Float64[Tensor, " batch"]
 
@@ -42,10 +46,16 @@ def share_interval(count: int, of: int) -> list[float] | None:
 
 class Difference(NamedTuple):
     """A difference of two means, and the standard error that the choice of the samples gives it,
-    which is NaN of fewer than ``FEWEST`` samples."""
+    which is NaN of fewer than ``FEWEST`` samples.
+
+    ``chance`` is how probable it is that one as large comes of means that are equal, both signs
+    taken together, by an exact test; of other numbers than shares, the least that a test of signs
+    or ranks can come to with so many samples.
+    """
 
     value: float
     error: float
+    chance: float
 
     @property
     def known(self) -> bool:
@@ -54,8 +64,9 @@ class Difference(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether it is more than two standard errors from 0, if they are known."""
-        return abs(self.value) > 2.0 * self.error
+        """Whether it is more than two standard errors from 0, if they are known, and its chance is
+        below ``CHANCE``: of few samples that differ, errors are too small."""
+        return abs(self.value) > 2.0 * self.error and self.chance < CHANCE
 
 
 def paired_difference(first: Values, second: Values) -> Difference:
@@ -67,6 +78,7 @@ def paired_difference(first: Values, second: Values) -> Difference:
     Of shares, whose numbers are 0 and 1, it is the error behind McNemar's test: with b samples that
     the first alone has, and c that the second alone has,
     :math:`s = \sqrt{b + c - (b - c)^2 / n} / n`. Samples on which both agree add nothing to it.
+    The chance is that of b heads or more, or c or fewer, of b + c coins.
 
     Source: Q. McNemar, Note on the sampling error of the difference between correlated proportions
     or percentages, Psychometrika 12 (1947).
@@ -75,22 +87,89 @@ def paired_difference(first: Values, second: Values) -> Difference:
         >>> import torch
         >>> a, b = torch.tensor([1.0, 1.0, 1.0, 0.0]), torch.tensor([1.0, 0.0, 1.0, 0.0])
         >>> paired_difference(a.double(), b.double())
-        Difference(value=0.25, error=0.21650635094610965)
+        Difference(value=0.25, error=0.21650635094610965, chance=1.0)
     """
     difference = first - second
     error = float(difference.std(correction=0)) / math.sqrt(len(difference))
-    return Difference(float(difference.mean()), error if len(difference) >= FEWEST else math.nan)
+    ahead, behind = int((difference > 0).sum()), int((difference < 0).sum())
+    counts = (ahead, behind) if _shares(first, second) else (ahead + behind, 0)
+    enough = len(difference) >= FEWEST
+    return Difference(float(difference.mean()), error if enough else math.nan, sign_chance(*counts))
 
 
 def unpaired_difference(first: Values, second: Float64[Tensor, " others"]) -> Difference:
     r"""Difference of the means on samples that have nothing to do with each other.
 
     .. math:: \bar a - \bar b, \; s = \sqrt{s_a^2 / n_a + s_b^2 / n_b}
+
+    The chance of shares is that of Fisher's exact test.
     """
     error = math.sqrt(sum(float(x.var(correction=0)) / len(x) for x in (first, second)))
     enough = min(len(first), len(second)) >= FEWEST
     value = float(first.mean()) - float(second.mean())
-    return Difference(value, error if enough else math.nan)
+    # Of other numbers, all of the one before all of the other is the rarest order of ranks.
+    counts = (int(first.sum()), int(second.sum())) if _shares(first, second) else (len(first), 0)
+    chance = exact_chance(counts[0], len(first), counts[1], len(second))
+    return Difference(value, error if enough else math.nan, chance)
+
+
+def sign_chance(ahead: int, behind: int) -> float:
+    """How probable so uneven counts are, where either of both is as probable for each.
+
+    Example:
+        >>> round(sign_chance(4, 0), 6), round(sign_chance(6, 0), 6), sign_chance(0, 0)
+        (0.125, 0.03125, 1.0)
+    """
+    count = ahead + behind
+    shares = _log_choices(count, torch.arange(max(ahead, behind), count + 1))
+    return min(1.0, 2.0 * float((shares - count * math.log(2.0)).exp().sum()))
+
+
+def exact_chance(count: int, of: int, other: int, of_other: int) -> float:
+    """How probable shares so far apart are, where all samples are alike: twice the smaller tail of
+    Fisher's exact test.
+
+    Source: R. A. Fisher, On the interpretation of chi-squared from contingency tables, and the
+    calculation of P, Journal of the Royal Statistical Society 85 (1922).
+
+    Example:
+        >>> round(exact_chance(3, 4, 1, 4), 6)
+        0.485714
+    """
+    both = count + other
+    counts = torch.arange(max(0, both - of_other), min(both, of) + 1)
+    ways = _log_choices(of, counts) + _log_choices(of_other, both - counts)
+    shares = (ways - _log_choices(of + of_other, torch.tensor(both))).exp()
+    tails = shares[counts <= count].sum(), shares[counts >= count].sum()
+    return min(1.0, 2.0 * float(min(tails)))
+
+
+def _log_choices(count: int, chosen: Tensor) -> Tensor:
+    """Logarithms of binomial coefficients, in float64."""
+    numbers = torch.tensor(count, dtype=torch.float64), chosen.double(), count - chosen.double()
+    whole, part, rest = (torch.lgamma(number + 1.0) for number in numbers)
+    return whole - part - rest
+
+
+def _shares(*values: Tensor) -> bool:
+    """Whether all numbers are 0 or 1."""
+    return all(bool(((each == 0.0) | (each == 1.0)).all()) for each in values)
+
+
+def median(values: Values) -> float | None:
+    """The median, of an even number the mean of the middle two; None of nothing.
+
+    Equal to ``quantile(0.5)``, which refuses more than 16 million numbers.
+
+    Example:
+        >>> median(torch.tensor([4.0, 1.0, 2.0, 8.0]).double())
+        3.0
+    """
+    if not len(values):
+        return None
+    ordered, middle = values.sort().values, (len(values) - 1) / 2
+    low, high = ordered[math.floor(middle)], ordered[math.ceil(middle)]
+    return float(low.lerp(high, middle % 1))
 
 
 def interval(ends: Sequence[float] | None) -> str:

@@ -17,6 +17,7 @@ from unitmargin.reporting.classes import (
 from unitmargin.reporting.coverage import coverage_curve, coverage_rows, threshold_choices
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.origin import Provenance, read_provenance
+from unitmargin.reporting.statistics import median
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.certifier import holds_pixels, radius_space
 from unitmargin.runs.findings import Findings
@@ -126,7 +127,7 @@ def _identity(evidence: Evidence) -> dict[str, Any]:
 def _accuracy(certificates: Certificates, epsilons: Epsilons) -> dict[str, Any]:
     radii = certificates.radius[certificates.right]
     margins = [certificates.margin[mask] for mask in (certificates.right, ~certificates.right)]
-    right, wrong = (float(part.quantile(0.5)) if len(part) else None for part in margins)
+    right, wrong = map(median, margins)
     return {
         "clean_accuracy": float(certificates.right.double().mean()),
         "certified_accuracy": {
@@ -138,7 +139,7 @@ def _accuracy(certificates: Certificates, epsilons: Epsilons) -> dict[str, Any]:
         "median_margin_right": right,
         "median_margin_wrong": wrong,
         "mean_certified_radius": float(radii.mean()) if len(radii) else None,
-        "median_certified_radius": float(radii.quantile(0.5)) if len(radii) else None,
+        "median_certified_radius": median(radii),
     }
 
 

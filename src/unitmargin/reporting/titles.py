@@ -96,10 +96,11 @@ def _scatter(run: dict[str, Any]) -> str:
 
 
 def _ratios(run: dict[str, Any]) -> str:
-    rows = [row for row in run["solvers"] if row["mean"] is not None]
-    if not rows:
+    means = [row["mean"] for row in run["closest"] if row["mean"] is not None]
+    if not means:
         return "No solver found a point"
-    return f"Certificates reach {_share(max(row['mean'] for row in rows))} of the distance found"
+    ends = dict.fromkeys(map(_share, (min(means), max(means))))
+    return f"Certificates reach {' to '.join(ends)} of the distance found"
 
 
 def _false_positives(run: dict[str, Any]) -> str:
@@ -177,4 +178,4 @@ def _has(names: Sequence[str]) -> str:
 def _clear(against: Sequence[Against]) -> str:
     found = [difference for row in against for difference in row.accuracy.values()]
     clear = sum(difference.clear for difference in found)
-    return f"{clear} of {len(found)} differences are more than two standard errors"
+    return f"{clear} of {len(found)} differences are clear of the choice of the test samples"

@@ -177,8 +177,12 @@ def require_samples(x: Tensor, labels: Tensor) -> None:
         raise ValueError(
             f"x must have shape (batch, *shape), got {tuple(x.shape)}; add the batch axis: x[None]"
         )
-    if not bool(torch.isfinite(x).all()):
-        raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
+    finite = torch.isfinite(x).flatten(1).all(1)
+    if not bool(finite.all()):
+        first = int(finite.logical_not().nonzero()[0])
+        raise ValueError(
+            f"x must be finite, got NaN or infinite entries in sample {first}; clean the inputs"
+        )
     if labels.shape != x.shape[:1]:
         raise ValueError(
             f"labels must be one a sample, shape ({len(x)},), got {tuple(labels.shape)}; pass the "
@@ -217,6 +221,12 @@ def _bounds_of_entries(box: GivenBox, x: Tensor) -> Box:
         found = " and ".join(map(str, shapes))
         raise ValueError(f"box must hold two arrays of shape {shape}, got {found}; {step}")
     low, high = (end.to(x.device, torch.float64) for end in ends)
-    if not bool((low < high).all()):
-        raise ValueError(f"box must be (low, high) with low < high in every entry; {step}")
+    wrong = (low < high).logical_not().flatten()
+    if bool(wrong.any()):
+        entry = int(wrong.nonzero()[0])
+        got = " and ".join(f"{float(end.flatten()[entry]):g}" for end in (low, high))
+        raise ValueError(
+            "box must be (low, high) with low < high in every entry, got "
+            f"{got} in entry {entry}; {step}"
+        )
     return low, high

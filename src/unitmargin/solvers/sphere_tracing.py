@@ -102,15 +102,16 @@ def sphere_tracing(
     Of inputs of at most eight entries the search also starts at both ends of every axis.
 
     Args:
-        steps: evaluations for each class.
+        steps: evaluations for each class and start, until a point is found.
         n_candidates: classes tried, nearest first.
         first_turn, last_turn: a, decaying with the square of the share of turns left.
 
     Guarantee: within 1e-5 of the true distance on the closed-form classifiers of the tests, in
     float32 and float64; elsewhere an upper bound, on tables of 12 to 30 columns 0 % to 6 % above
     the closest of searches from both ends of every axis, in the mean.
-    Cost: at most ``steps`` forward and backward passes for each class that is not dropped, of
-    inputs of at most eight entries as many for each end of an axis, and those of
+    Cost: at most ``steps`` forward and backward passes for each class that is not dropped, and of
+    a sample that has no point by then up to 15 forward passes more (:func:`walk_out`); of n <= 8
+    entries 2n + 1 times as many, for the first ray and both ends of every axis; before all those of
     :func:`rank_classes`.
     Source: this project; theory in ``docs/theory.md``.
 

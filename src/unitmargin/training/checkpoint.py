@@ -1,18 +1,19 @@
 """Checkpoints as safetensors: exact resume without pickle."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from unitmargin.foundation.failures import one_line
 from unitmargin.foundation.files import parse_json
 from unitmargin.foundation.options import Options
 from unitmargin.foundation.tensors import read_tensors, write_tensors
-from unitmargin.training.identity import Identity, require_same_training
+from unitmargin.training.identity import ABSENT, Identity, require_same_training
 
 Optimizers = Sequence[torch.optim.Optimizer]
 History = list[dict[str, Any]]
@@ -47,7 +48,7 @@ class Checkpoint:
         require_same_training(self.path, stored, epochs, identity, samples)
 
     def restore(self, model: nn.Module, optimizers: Optimizers) -> None:
-        """Put the state of model and optimisers in place.
+        """Put the state of model and optimisers in place; of a refused file nothing is.
 
         Raises:
             ValueError: another model, or other parameters that are trained.
@@ -60,25 +61,48 @@ class Checkpoint:
                 "and type as they were, or delete it to start again"
             )
         try:
-            self._restore(model, optimizers)
-        except (RuntimeError, ValueError, LookupError) as error:
+            weights = self._weights(model)
+            states = [self._state(*numbered) for numbered in enumerate(optimizers)]
+        except (ValueError, LookupError) as error:
             reason = one_line(str(error))
             raise ValueError(
                 f"{self.path} is of another model ({reason}); delete it to start again"
             ) from None
-
-    def _restore(self, model: nn.Module, optimizers: Optimizers) -> None:
-        def below(prefix: str) -> dict[str, Tensor]:
-            named = self.tensors.items()
-            return {k.removeprefix(prefix): v for k, v in named if k.startswith(prefix)}
-
-        model.load_state_dict(below("model."))
-        for position, optimizer in enumerate(optimizers):
-            state: dict[int, dict[str, Tensor]] = {}
-            for name, value in below(f"optimizer.{position}.").items():
-                index, key = name.split(".", 1)
-                state.setdefault(int(index), {})[key] = value
+        model.load_state_dict(weights)
+        for optimizer, state in zip(optimizers, states, strict=True):
             optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+
+    def _weights(self, model: nn.Module) -> dict[str, Tensor]:
+        """The tensors of a model, each of the name and shape of one of its own."""
+        stored, own = self._below("model."), model.state_dict()
+        for name in {**own, **stored}:
+            there, here = (t[name].shape if name in t else ABSENT for t in (stored, own))
+            if there != here:
+                raise ValueError(f"{name} is {_words(there)}, not {_words(here)}")
+        return stored
+
+    def _state(
+        self, position: int, optimizer: torch.optim.Optimizer
+    ) -> dict[int, dict[str, Tensor]]:
+        """The state of an optimiser: numbers, and tensors of the shapes of its parameters."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in self._below(f"optimizer.{position}.").items():
+            index, key = name.split(".", 1)
+            shape = parameters[int(index)].shape
+            if value.ndim and value.shape != shape:
+                where = f"{key} of parameter {index} of optimiser {position}"
+                raise ValueError(f"{where} is {_words(value.shape)}, not {_words(shape)}")
+            state.setdefault(int(index), {})[key] = value
+        return state
+
+    def _below(self, prefix: str) -> dict[str, Tensor]:
+        named = self.tensors.items()
+        return {k.removeprefix(prefix): v for k, v in named if k.startswith(prefix)}
+
+
+def _words(shape: torch.Size | str) -> str:
+    return shape if isinstance(shape, str) else f"of shape {tuple(shape)}"
 
 
 def trained_parameters(model: nn.Module) -> list[str]:
@@ -103,8 +127,11 @@ def write_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, state
     write_tensors(path, tensors, {STATE: json.dumps(known.model_dump())})
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path, record: Callable[..., Any] = dict) -> Checkpoint:
     """Read what :func:`write_checkpoint` wrote.
+
+    Args:
+        record: the dataclass of a row of the history; by default rows are not judged.
 
     Raises:
         ValueError: a damaged file, or one that is no checkpoint of this version.
@@ -115,8 +142,18 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise ValueError(f"{error}; delete it to start again") from None
     try:
         state: Any = parse_json(words.get(STATE, "null"))
-        return Checkpoint(path, State(**state), tensors)
+        known = State(**state)
+        _require_rows(known.history, record)
+        return Checkpoint(path, known, tensors)
     except (TypeError, ValueError) as error:
+        reason = one_line(str(error))
         raise ValueError(
-            f"{path} is no checkpoint of this version ({error}); delete it to start again"
+            f"{path} is no checkpoint of this version ({reason}); delete it to start again"
         ) from None
+
+
+def _require_rows(history: History, record: Callable[..., Any]) -> None:
+    """Raise unless all rows have the columns of a record, and numbers of their types."""
+    for row in history:
+        record(**row)
+    TypeAdapter(list[record]).validate_json(json.dumps(history), strict=True)  # type: ignore[valid-type]

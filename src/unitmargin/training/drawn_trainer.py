@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from unitmargin.training.checkpoint import History, State, read_checkpoint, write_checkpoint
+from unitmargin.training.epochs import EpochRecord
 from unitmargin.training.identity import Identity
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
@@ -95,7 +96,7 @@ class DrawnTrainer(Trainer):
         """Go on from a checkpoint, if there is one of this training; the history so far."""
         if not path.is_file():
             return []
-        checkpoint = read_checkpoint(path)
+        checkpoint = read_checkpoint(path, EpochRecord)
         checkpoint.require(identity, self.length)
         checkpoint.restore(self.model, self.optimizers)
         return checkpoint.history

@@ -9,6 +9,7 @@ from unitmargin.data import Samples
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.evaluation import evaluate
+from unitmargin.training.lesson import Lesson
 from unitmargin.training.memory import held_memory
 from unitmargin.training.trainer import Trainer
 
@@ -22,8 +23,10 @@ class EpochRecord:
 
     ``rate`` is samples a second in the steps, ``waiting`` the share of their time in which the
     first process waited for data, ``memory`` the bytes that it held: on a GPU at most, else at the
-    end; ``core_seconds`` is the processor time of all threads of all processes, evaluation
-    included. They are None in a history that does not have them.
+    end (:func:`held_memory`); ``core_seconds`` is the processor time of all threads of all
+    processes that train, evaluation included, without that of processes which decode images or
+    load batches for them. They are None in a history that does not have them, ``memory`` also
+    where the system does not tell it.
     """
 
     epoch: int
@@ -51,38 +54,45 @@ class EpochRecord:
         if self.orthogonality_error is not None:
             words.append(f"|WW'-I| {self.orthogonality_error:.1e}")
         words.append(f"{self.seconds:.1f} s")
-        if self.rate is not None and self.waiting is not None and self.memory is not None:
+        if self.rate is not None and self.waiting is not None:
             words.append(f"{self.rate:.0f} samples/s")
             words.append(f"{self.waiting:.0%} waiting for data")
+        if self.memory is not None:
             words.append(f"{self.memory / 1e9:.2f} GB")
         return "  ".join(words)
 
 
 def make_records(
-    trainer: Trainer, model: Classifier, test: Samples | None, history: list[EpochRecord]
+    trainer: Trainer,
+    model: Classifier,
+    test: Samples | None,
+    history: list[EpochRecord],
+    lesson: Lesson | None = None,
 ) -> Iterator[None]:
     """Make the records that a history lacks, in place; it comes back after each.
 
-    An epoch that was not evaluated is, where it turns out to be the last.
+    An epoch that was not evaluated is, where it turns out to be the last. The first one includes
+    the time of a lesson.
     """
     if len(history) == trainer.epochs and not history[-1].evaluated:
         history[-1] = _evaluated(trainer, model, test, history[-1])
         yield
     for epoch in range(len(history), trainer.epochs):
-        history.append(_train_epoch(trainer, model, epoch, test))
+        before = lesson if epoch == 0 else None
+        history.append(_train_epoch(trainer, model, epoch, test, before))
         yield
 
 
 def _train_epoch(
-    trainer: Trainer, model: Classifier, epoch: int, test: Samples | None
+    trainer: Trainer, model: Classifier, epoch: int, test: Samples | None, before: Lesson | None
 ) -> EpochRecord:
-    """Train an epoch, and evaluate the network after it if its turn has come."""
+    """Train an epoch, and evaluate the network after it if its turn has come; its time includes
+    that of the lesson before it."""
     started, worked = time.perf_counter(), time.process_time()
     loss, rate = trainer.epoch(epoch)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
-    if epoch == 0 and trainer.lesson:
-        seconds += trainer.lesson.seconds
-        worked += trainer.lesson.core_seconds
+    if before:
+        seconds, worked = seconds + before.seconds, worked + before.core_seconds
     worked = trainer.processes.total(worked, trainer.device)
     measured = *trainer.pace, held_memory(trainer.device), worked
     record = EpochRecord(epoch + 1, loss, None, None, None, rate, seconds, *measured)

@@ -37,14 +37,19 @@ class LoaderTrainer(Trainer):
         self.loader, self.classifier = loader, model
 
     def _batches(self, epoch: int) -> Iterator[Share]:
-        count = 0
+        count = samples = 0
         for inputs, labels in loaded(self.loader, self.classifier):
-            count += 1
+            count, samples = count + 1, samples + len(labels)
             if len(labels):
                 yield Share(inputs.to(self.device), labels.to(self.device), len(labels))
         if count < self.epoch_steps:
             raise ValueError(
                 f"train_data must yield its {self.epoch_steps} batches in every pass, got {count} "
+                f"in epoch {epoch + 1}; pass a loader that can be gone through again"
+            )
+        if not samples:
+            raise ValueError(
+                f"train_data must yield a sample at least in every pass, got {count} empty batches "
                 f"in epoch {epoch + 1}; pass a loader that can be gone through again"
             )
 
@@ -97,10 +102,12 @@ def loaded(loader: DataLoader[Any], model: Classifier) -> Iterator[tuple[Tensor,
         yield inputs, labels
 
 
-def loaded_domain(loader: DataLoader[Any], model: Classifier) -> tuple[float, float]:
-    """The domain of what a loader yields; raises if that is nothing. Cost: one pass."""
+def loaded_range(loader: DataLoader[Any], model: Classifier) -> Samples:
+    """Two samples, one of the smallest and one of the largest entry of what a loader yields: their
+    domain is that of the whole. Raises if it yields nothing. Cost: one pass."""
     ends = [torch.stack(inputs.aminmax()) for inputs, _ in loaded(loader, model) if len(inputs)]
     if not ends:
         raise ValueError("train_data must yield a sample at least, got none; add samples")
-    low, high = torch.stack(ends).aminmax()
-    return Samples(torch.stack((low, high))[:, None], torch.zeros(2, dtype=torch.int64)).domain
+    extremes = torch.stack(torch.stack(ends).aminmax())
+    inputs = extremes.view(2, *(1 for _ in model.in_shape))
+    return Samples(inputs, torch.zeros(2, dtype=torch.int64))

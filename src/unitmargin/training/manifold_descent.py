@@ -36,7 +36,7 @@ CHEAP_TURNS = 4
 """The other stacks move so many times in an interval that this divides, all at once."""
 
 NO_GRADIENT = 1e-30
-"""Added to the norm of a gradient before it divides: a gradient of zeros leaves a weight alone."""
+"""Added to the norm of a momentum before it divides: one of zeros stays zeros."""
 
 
 def evaluated(closure: Callable[[], Any] | None) -> Any:
@@ -60,7 +60,8 @@ class ManifoldDescent(torch.optim.Optimizer):
     rounding left. So all directions turn by about ``lr`` radians, whatever the size of the
     gradient, and rates transfer between widths and networks. S comes from the polynomials
     ``QUINTICS`` in the type of products that the processor is fast in, bfloat16 or float32; the
-    exponential is its series of degree 2.
+    exponential is its series of degree 2. A matrix whose gradient is exactly zero at a step does
+    not move then: its momentum, however small, would turn it at the full rate.
 
     With ``interval`` k the dearest stacks, which make most of the cost, move at every k-th step
     only, in turns, by :math:`\eta \sqrt k`, and the others likewise at every (k // 4)-th, below 8
@@ -93,7 +94,7 @@ class ManifoldDescent(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step; the value of the closure, which is called once before."""
         loss = evaluated(closure)
-        due: dict[_Move, list[tuple[Tensor, Tensor]]] = {}
+        due: dict[_Move, list[_Turn]] = {}
         for (when, every), (parameter, group) in zip(
             self._turns(), self._parameters(), strict=True
         ):
@@ -105,7 +106,7 @@ class ManifoldDescent(torch.optim.Optimizer):
                 ahead = every == 1
                 aim = parameter.grad.add(momentum, alpha=group["momentum"]) if ahead else momentum
                 move = _Move.of(parameter, group["lr"] * every**0.5, group["paired"])
-                due.setdefault(move, []).append((parameter, aim))
+                due.setdefault(move, []).append(_Turn(parameter, parameter.grad, aim))
             state["step"] += 1
         for move, stacks in due.items():
             move.make(stacks)
@@ -151,6 +152,14 @@ class ManifoldDescent(torch.optim.Optimizer):
         return state
 
 
+class _Turn(NamedTuple):
+    """A stack that is due to move, its gradient, and what it moves against."""
+
+    parameter: Tensor
+    gradient: Tensor
+    aim: Tensor
+
+
 class _Move(NamedTuple):
     """What stacks that move together have in common: they are one stack for every product."""
 
@@ -165,19 +174,28 @@ class _Move(NamedTuple):
         shape, angle = tuple(parameter.shape[-2:]), min(angle, LARGEST_ANGLE)
         return cls(shape, parameter.dtype, parameter.device, angle, paired)
 
-    def make(self, stacks: Sequence[tuple[Tensor, Tensor]]) -> None:
-        """Move each parameter against its aim."""
-        parts = [_matrices(parameter, self.paired) for parameter, _ in stacks]
-        x = _joined(parts)
-        momentum = _joined([_matrices(aim, self.paired) for _, aim in stacks])
+    def make(self, turns: Sequence[_Turn]) -> None:
+        """Move each matrix against its aim, unless its gradient is zero."""
+        starts = [_matrices(due.parameter, self.paired) for due in turns]
+        x = _joined(starts)
+        momentum = _joined([_matrices(due.aim, self.paired) for due in turns])
+        led = torch.cat([_led(due.gradient, self.paired) for due in turns])
         moved = (turn if x.shape[-2] == x.shape[-1] else slide)(x, momentum, self.angle)
-        for (parameter, _), part in zip(stacks, moved.split(list(map(len, parts))), strict=True):
-            parameter.copy_(_numbers(part, self.paired).view_as(parameter))
+        moved = torch.where(led[:, None, None], moved, x)  # a condition would wait for the device
+        parts = moved.split([len(start) for start in starts])
+        for due, part in zip(turns, parts, strict=True):
+            due.parameter.copy_(_numbers(part, self.paired).view_as(due.parameter))
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
     """One stack of all; of one it is that one."""
     return parts[0] if len(parts) == 1 else torch.cat(tuple(parts))
+
+
+def _led(gradient: Tensor, paired: bool) -> Tensor:
+    """Which matrices of a stack have a gradient that is not exactly zero."""
+    stack = gradient if paired else gradient.reshape(-1, *gradient.shape[-2:])
+    return stack.flatten(1).ne(0).any(1)
 
 
 def _cost(parameter: Tensor, paired: bool) -> float:

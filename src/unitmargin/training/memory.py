@@ -42,18 +42,25 @@ def retained_memory() -> Iterator[None]:
             libc.malloc_trim(0)
 
 
-def held_memory(device: torch.device) -> float:
+def held_memory(device: torch.device) -> float | None:
     """Bytes that this process holds: on a GPU the most of its tensors, else its own memory, without
-    pages of mapped files, which are the system's."""
+    pages of mapped files, which are the system's.
+
+    Where the system does not tell that (macOS), the most that the process has had so far, with
+    those pages; None where it tells nothing (Windows).
+    """
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device))
     with suppress(OSError):
         found = OWN_MEMORY.search(Path("/proc/self/status").read_text(encoding="utf-8"))
         if found:
             return 1024.0 * int(found[1])
-    import resource  # where there is no /proc, this counts in bytes
-
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1.0 if platform.system() == "Darwin" else 1024.0
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _set(libc: ctypes.CDLL | None, parameters: dict[int, int]) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from unitmargin.data import Samples, crop_flip, draw_crops
 from unitmargin.training.drawn_trainer import DrawnTrainer
+from unitmargin.training.lesson import Lesson
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
 from unitmargin.training.share import Share
@@ -21,6 +22,9 @@ class SampleTrainer(DrawnTrainer):
 
     Args:
         device: of the training; default: that of the samples, which may lie elsewhere.
+
+    Attributes:
+        lesson: of a teacher, whose labels take the place of those of the data; None: of none.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class SampleTrainer(DrawnTrainer):
         made_ahead = samples.mapped or samples.device != place
         super().__init__(model, len(samples), options, processes, quiet, place, made_ahead)
         self.samples = samples
+        self.lesson: Lesson | None = None
         self.mirrored = self._mirrored(0)
 
     def _generator(self, epoch: int) -> torch.Generator:

@@ -6,6 +6,7 @@ from contextlib import closing
 from itertools import islice
 
 import torch
+from torch import Tensor
 
 from unitmargin.data import TarShards, crop_flip, draw_crops, spare_cores
 from unitmargin.models import Classifier
@@ -46,13 +47,17 @@ class StreamTrainer(DrawnTrainer):
             for first in range(0, len(stream), options.batch_size):
                 batch = min(options.batch_size, len(stream) - first)
                 share = list(islice(images, len(self._own(batch))))
-                inputs = torch.stack([image for image, _ in share]).to(self.device)
+                inputs = self._stacked([image for image, _ in share]).to(self.device)
                 if options.crop or options.flip:
                     crops = draw_crops(len(share), options.crop, options.flip, generator)
                     inputs = crop_flip(inputs, crops, options.crop, options.padding)
                 scale = torch.full((), stream.scale, device=self.device)
-                labels = torch.tensor([label for _, label in share], device=self.device)
-                yield Share(inputs.to(torch.float32) / scale, labels, batch)
+                labels = torch.tensor([label for _, label in share], dtype=torch.int64)
+                yield Share(inputs.to(torch.float32) / scale, labels.to(self.device), batch)
+
+    def _stacked(self, images: list[Tensor]) -> Tensor:
+        """The images of a share as a batch; of a small one in pieces a process may have none."""
+        return torch.stack(images) if images else torch.empty(0, *self.stream.in_shape)
 
     def _seed(self, epoch: int) -> int:
         """A number for each epoch and process."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import count
 from math import prod
 from pathlib import Path
@@ -38,6 +39,15 @@ RATE = 0.4 / 512
 
 FORGETTING = 0.1
 """Share of a batch in running statistics."""
+
+
+@dataclass(frozen=True)
+class TeacherRecord:
+    """An epoch of a teacher: its mean loss, and the time that it took."""
+
+    loss: float
+    seconds: float
+    core_seconds: float
 
 
 class Standardised(nn.BatchNorm2d):
@@ -213,7 +223,7 @@ def _train(
     trainer = SampleTrainer(teacher, samples, changed, Processes(), quiet, device)
     history: History = []
     if kept and kept[0].is_file():
-        checkpoint = read_checkpoint(kept[0])
+        checkpoint = read_checkpoint(kept[0], TeacherRecord)
         checkpoint.state.identity.require(kept[1], kept[0])
         checkpoint.restore(teacher, trainer.optimizers)
         history = checkpoint.history
@@ -228,7 +238,7 @@ def _train(
                 f"{epoch + 1}; ask for another batch_size or seed, or for no teacher"
             ) from error
         spent = time.perf_counter() - started, time.process_time() - worked
-        history.append({"loss": loss, "seconds": spent[0], "core_seconds": spent[1]})
+        history.append(asdict(TeacherRecord(loss, *spent)))
         if not quiet:
             tqdm.write(f"teacher {epoch + 1}/{trainer.epochs}  loss {loss:.4f}  {spent[0]:.1f} s")
         if kept:

@@ -20,7 +20,7 @@ from unitmargin.training.epochs import EpochRecord as EpochRecord
 from unitmargin.training.epochs import make_records
 from unitmargin.training.identity import Identity, identify
 from unitmargin.training.lesson import Lesson
-from unitmargin.training.loader import LoaderTrainer, loaded_domain
+from unitmargin.training.loader import LoaderTrainer, loaded_range
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
@@ -114,7 +114,7 @@ def train(
     kept = None
     if samples is None:
         _require_no_checkpoint(file)
-        trainer = _loader_trainer(model, train_data, options, processes, quiet, place)
+        trainer = _loader_trainer(model, train_data, test, options, processes, quiet, place)
     else:
         options.require_inputs(samples.in_shape)
         require_teachable(samples, options)
@@ -128,9 +128,8 @@ def train(
         _set_domain(model, domain)
     test = None if test is None else test.near(place)
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
-        if len(history) < trainer.epochs:
-            trainer.lesson = _lesson(trainer, model.n_classes, kept)
-        for _ in make_records(trainer, model, test, history):
+        lesson = None if len(history) >= trainer.epochs else _taught(trainer, model, kept)
+        for _ in make_records(trainer, model, test, history, lesson):
             if not quiet:
                 tqdm.write(history[-1].line(trainer.epochs))
             if after_epoch and processes.first:
@@ -141,13 +140,17 @@ def train(
     return TrainResult(model, tuple(history))
 
 
-def _lesson(trainer: Trainer, classes: int, kept: tuple[Path, Identity] | None) -> Lesson | None:
-    """What the teacher says of the samples, if the training has one."""
+def _taught(
+    trainer: Trainer, model: Classifier, kept: tuple[Path, Identity] | None
+) -> Lesson | None:
+    """The lesson of a training of samples, if it has a teacher: it takes their labels from it."""
     options = trainer.options
     if not (isinstance(trainer, SampleTrainer) and options.teacher_epochs):
         return None
-    given = trainer.samples, classes, options, trainer.processes, trainer.device
-    return teach(*given, (teacher_file(kept[0]), kept[1]) if kept else None, trainer.quiet)
+    given = trainer.samples, model.n_classes, options, trainer.processes, trainer.device
+    file = (teacher_file(kept[0]), kept[1]) if kept else None
+    trainer.lesson = teach(*given, file, trainer.quiet)
+    return trainer.lesson
 
 
 def drawn_trainer(
@@ -168,13 +171,14 @@ def drawn_trainer(
 def _loader_trainer(
     model: Classifier,
     loader: Any,
+    test: Samples | None,
     options: TrainingOptions,
     processes: Processes,
     quiet: bool,
     place: torch.device,
 ) -> Trainer:
     trainer = LoaderTrainer(model.to(place), loader, options, processes, quiet, place)
-    _set_domain(model, loaded_domain(loader, model))
+    _set_domain(model, joint_domain(loaded_range(loader, model), test))
     return trainer
 
 

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from unitmargin.training.activations import recomputed_activations
-from unitmargin.training.lesson import Lesson
 from unitmargin.training.losses import bound_loss
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
@@ -30,9 +29,6 @@ class Trainer(ABC):
 
     Args:
         epoch_steps: steps of an epoch.
-
-    Attributes:
-        lesson: of a teacher, whose labels take the place of those of the data; None: of none.
     """
 
     def __init__(
@@ -46,7 +42,6 @@ class Trainer(ABC):
     ) -> None:
         self.model, self.options, self.device = model, options, device
         self.processes, self.quiet = processes, quiet
-        self.lesson: Lesson | None = None
         self.pieces = Pieces(options.pieces, processes, model) if options.pieces > 1 else None
         self.network = model if self.pieces else processes.wrap(model)
         self.loss = bound_loss(options.loss, options)
