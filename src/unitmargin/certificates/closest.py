@@ -35,8 +35,8 @@ class ClosestAdversarial:
 
     Attributes:
         point: ``x - (f_l - f_s) g / |g|^2`` with g the gradient of ``f_l - f_s``; dtype of x.
-        remaining: margin of the original label left at ``point``, in float64; 0 means exactly on
-            the boundary, which a point in a shorter type misses by its rounding.
+        remaining: margin of the original label left at that point in float64, before ``point`` is
+            rounded to the dtype of x; 0 means exactly on the boundary.
         flipped: whether the outward ray search found another label.
         flipped_point: first point on the ray with another label (``point`` where none was found).
         flipped_distance: its distance from x, float64; infinite where none was found.
@@ -77,15 +77,14 @@ def closest_adversarial(
         none = start.new_zeros(0)
         return ClosestAdversarial(given, none, none.bool(), start, none)
     logits, label, move = move_to_boundary(wide, start)
-    point = (start + move).to(given.dtype)
     with torch.no_grad():
-        remaining = margins(wide(point.double()), label)
+        remaining = margins(wide(start + move), label)
         reach, flipped = _first_flip(wide, start, move, label, logits)
     flipped = flipped & torch.isfinite(logits).all(1)  # NaN has no label to lose
     flipped_point = start + spread_over(torch.where(flipped, reach, 1.0), start) * move
     distance = (flipped_point - start).flatten(1).norm(dim=1)
     return ClosestAdversarial(
-        point=point,
+        point=(start + move).to(given.dtype),
         remaining=remaining,
         flipped=flipped,
         flipped_point=flipped_point,
