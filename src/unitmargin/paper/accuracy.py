@@ -103,7 +103,7 @@ def paper_row(run: RunFolder) -> PaperRow:
 def cells(runs: Sequence[RunFolder], original: bool) -> Row:
     """Our figures of one row: runs that differ in their seed alone."""
     certificates, upsample = [run.certificates() for run in runs], runs[0].recipe().data.upsample
-    shares = [percent([float(each.right.double().mean()) for each in certificates])]
+    shares = [percent([each.clean_accuracy for each in certificates])]
     for scale in (1, upsample) if original else (1,):
         epsilon = HEADLINE_EPSILON * scale
         shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))

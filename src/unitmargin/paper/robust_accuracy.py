@@ -157,7 +157,7 @@ def curve(run: RunFolder, factor: float) -> Float64[np.ndarray, " epsilons"]:
 
 def _clean(run: RunFolder) -> Float64[np.ndarray, " 1"]:
     """Share of test images that are right, whether anything is certified around them or not."""
-    return np.array([run.certificates().right.double().mean().item()])
+    return np.array([run.certificates().clean_accuracy])
 
 
 def bands(groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]) -> list[Band]:

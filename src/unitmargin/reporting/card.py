@@ -151,7 +151,7 @@ def _metadata(subject: Subject, name: str) -> dict[str, Any]:
 
 
 def _metrics(certificates: Certificates, epsilons: Epsilons) -> list[dict[str, Any]]:
-    clean = float(certificates.right.double().mean())
+    clean = certificates.clean_accuracy
     return [{"type": "accuracy", "value": clean, "name": "Accuracy"}] + [
         {
             "type": "certified-accuracy",

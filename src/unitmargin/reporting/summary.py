@@ -129,7 +129,7 @@ def _accuracy(certificates: Certificates, epsilons: Epsilons) -> dict[str, Any]:
     margins = [certificates.margin[mask] for mask in (certificates.right, ~certificates.right)]
     right, wrong = map(median, margins)
     return {
-        "clean_accuracy": float(certificates.right.double().mean()),
+        "clean_accuracy": certificates.clean_accuracy,
         "certified_accuracy": {
             str(epsilon): certificates.certified_accuracy(epsilon) for epsilon in epsilons.table
         },
