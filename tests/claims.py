@@ -20,8 +20,9 @@ from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 from unitmargin.layers.slices import Folds, Groups, Positions, Shifts, Windows
+from unitmargin.runs.certifier import FrozenCertifier
 from unitmargin.runs.folder import RunFolder
-from unitmargin.steps.certify import certify_samples
+from unitmargin.steps.certify import certify_inputs
 
 N_INPUTS = 24
 """Inputs of each network: enough to meet several classes."""
@@ -143,7 +144,7 @@ def certified(folder: Path, example: Example, profile: str = "float64") -> RunFo
     save(example.network, run.model_file)
     labels = torch.zeros(len(example.inputs), dtype=torch.int64)
     samples = Samples(example.inputs, labels)
-    certificates = certify_samples(example.network, samples, profile)
+    certificates = certify_inputs(FrozenCertifier(example.network, profile), samples)
     files = run.certificates_file, certificates, run.model_file, run.inputs_file
     write_of_model(*files, certified=example.inputs.float())
     return run

@@ -24,11 +24,11 @@ from unitmargin.deployment import export_onnx
 from unitmargin.foundation.files import file_sha256
 from unitmargin.frozen import save
 from unitmargin.runs.certificates import Certificates
-from unitmargin.runs.certifier import CERTIFY_BATCH
+from unitmargin.runs.certifier import CERTIFY_BATCH, FrozenCertifier
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
 from unitmargin.steps import certify as step
-from unitmargin.steps.certify import certify_model, certify_run, certify_samples
+from unitmargin.steps.certify import certify_inputs, certify_model, certify_run
 from unitmargin.steps.check import check_files
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
@@ -40,7 +40,10 @@ def test_batches_make_no_difference() -> None:
     inputs = truth.inputs.repeat(CERTIFY_BATCH // len(truth.inputs) + 2, 1)
     samples = Samples(inputs, torch.zeros(len(inputs), dtype=torch.int64))
     assert len(samples) > CERTIFY_BATCH
-    whole, parts = certify(truth.network, inputs), certify_samples(truth.network, samples)
+    whole, parts = (
+        certify(truth.network, inputs),
+        certify_inputs(FrozenCertifier(truth.network), samples),
+    )
     assert torch.equal(whole.label, parts.predicted)
     assert torch.equal(whole.runner_up, parts.runner_up)
     # Batches of another size sum in another order.
@@ -66,7 +69,7 @@ def test_a_run_gets_one_row_a_sample(folder: RunFolder) -> None:
     message = certify_run(folder)
     rows = read_rows(folder.certificates_file)
     samples, frozen = folder.dataset().test, folder.frozen()
-    certificate = certify_samples(frozen, samples)
+    certificate = certify_inputs(FrozenCertifier(frozen), samples)
     assert list(rows[0]) == [
         "index", "label", "label_name", "predicted", "predicted_name", "runner_up",
         "runner_up_name", "margin", "radius",
@@ -93,8 +96,8 @@ def test_what_is_right_without_a_radius_is_clean(
         certificates = certify_all(*given)
         return replace(certificates, radius=0 * certificates.radius)
 
-    certify_all = step._certify
-    monkeypatch.setattr(step, "_certify", certify_nothing)
+    certify_all = step.certify_inputs
+    monkeypatch.setattr(step, "certify_inputs", certify_nothing)
     message = certify_run(folder)
     clean = folder.certificates().clean_accuracy
     assert clean > 0
@@ -143,7 +146,7 @@ def test_test_samples_in_other_units_than_the_training_are_refused(folder: RunFo
     samples = Samples(far, torch.zeros(len(far), dtype=torch.int64))
     where = f"got entries from 0.0 to 16.0, the first outside in sample {CERTIFY_BATCH + 2};"
     with pytest.raises(ValueError, match=where):
-        certify_samples(frozen, samples)
+        certify_inputs(FrozenCertifier(frozen), samples)
     frozen.domain = (0.0, 0.5)  # the same for a run, whose verb ends with exit status 2
     save(frozen, folder.model_file)
     with pytest.raises(SystemExit) as stop:

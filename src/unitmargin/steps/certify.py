@@ -21,7 +21,6 @@ from unitmargin.data import (
 from unitmargin.foundation.files import read_json
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.foundation.tensors import SpooledRows, spool_rows
-from unitmargin.frozen import FrozenNetwork
 from unitmargin.guard import Model
 from unitmargin.runs.certificates import TENSORS, Certificates, hash_inputs, write_certificates
 from unitmargin.runs.certifier import (
@@ -39,17 +38,6 @@ from unitmargin.runs.lock import given_names
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
-
-
-def certify_samples(
-    frozen: FrozenNetwork, samples: Samples, profile: str | None = None
-) -> Certificates:
-    """Certificates of all samples, batch by batch.
-
-    Raises:
-        ValueError: samples that do not fit the network, or lie outside of its domain.
-    """
-    return _certify(FrozenCertifier(frozen, profile), samples, CERTIFY_BATCH)
 
 
 def certify_run(
@@ -92,7 +80,7 @@ def certify_run(
     place = _require_own(folder) if out is None else _require_out(out)
     samples = folder.test_samples(frozen, data)
     with _spool(inputs, place) as kept:
-        certificates = _certify(certifier, samples, batch_size, kept)
+        certificates = certify_inputs(certifier, samples, batch_size, kept)
         replaced = _write(certifier, certificates, kept, place)
     words = f"{_shares(certifier, certificates)}{_in_units(certifier)}{replaced}"
     return f"certify: {len(samples)} samples, {words} -> {_table(place)}"
@@ -141,7 +129,7 @@ def certify_new(
     """
     _require_out(out)
     with _spool(inputs, out) as kept:
-        certificates = _certify(certifier, data, batch_size, kept)
+        certificates = certify_inputs(certifier, data, batch_size, kept)
         replaced = _write(certifier, certificates, kept, out)
     labelled = int(certificates.labelled.sum())
     with_radius = int((certificates.radius > 0).sum())
@@ -221,10 +209,17 @@ def _spool(inputs: bool, place: Path) -> AbstractContextManager[SpooledRows | No
     return spool_rows(place) if inputs and joined_processes().first else nullcontext()
 
 
-def _certify(
-    certifier: Model, given: Samples | Path, batch_size: int, kept: SpooledRows | None = None
+def certify_inputs(
+    certifier: Model,
+    given: Samples | Path,
+    batch_size: int = CERTIFY_BATCH,
+    kept: SpooledRows | None = None,
 ) -> Certificates:
-    """Certificates of samples or files; ``kept`` takes in the inputs as they were certified."""
+    """Certificates of samples or files; ``kept`` takes in the inputs as they were certified.
+
+    Raises:
+        ValueError: inputs that do not fit the network, or lie outside of its domain.
+    """
     require_whole("batch_size", batch_size, 1, "leave it out")
     batches = (
         _batches(given, batch_size)
