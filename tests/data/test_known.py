@@ -1,6 +1,8 @@
 """Images that lie beside those of a split: of any kind, and of no account."""
 
 import hashlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,25 @@ def test_the_images_of_a_run_are_decoded_once(
     monkeypatch.delattr(unitmargin.data.pixels, "pixels")
     require_same(images(path, split=before.split), before)
     assert len(kept(cache)) == 1
+
+
+def test_images_beside_those_of_a_run_are_read_once_and_those_of_the_run_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = laid(tmp_path, GREY, "folder")
+    before = images(path)
+    laid(tmp_path, OTHERS["all at once"], "folder")
+    module, passes = import_module("unitmargin.data.images"), []
+    entries = module._of_files
+
+    def counted(path: Path, words: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        passes.append(words)
+        return entries(path, words)
+
+    monkeypatch.setattr(module, "_of_files", counted)
+    for _ in range(2):
+        require_same(images(path, split=before.split), before)
+    assert passes == ["reading photos", "decoding photos"]
 
 
 def test_an_image_that_is_gone_is_named_before_any_is_decoded() -> None:

@@ -11,7 +11,6 @@ import torch
 from unitmargin.data import (
     DataError,
     Dataset,
-    MissingTestError,
     TableOptions,
     holds_splits,
     load_dataset,
@@ -115,7 +114,7 @@ def test_a_table_of_test_rows_is_encoded_as_the_training_table(tmp_path: Path) -
     assert dataset.test.labels.tolist() == [0, 1]
     assert dataset.test.inputs[:, 0].tolist() == pytest.approx([-1 / 11.543, 1 / 11.543], rel=1e-3)
     gone = r"c\.csv: must be a \.csv or .* found none; .*, or state where both lie: .* --set"
-    with pytest.raises(MissingTestError, match=gone):
+    with pytest.raises(DataError, match=gone):
         load(tmp_path, text(), test=str(tmp_path / "c.csv"))
     for content, rule in (
         ("class,colour,age\nno,red,39\nmaybe,blue,41\n", "'class' in line 3 must be a class"),

@@ -10,7 +10,7 @@ import torch
 from data.tiny import kept, png, tar_bytes
 
 from unitmargin.data import load_dataset
-from unitmargin.data.files import DataError, MissingTestError
+from unitmargin.data.files import DataError
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.tar_shards import Sample, TarShards, expand_shards, open_shards
 
@@ -180,9 +180,7 @@ def test_a_backslash_is_part_of_a_name(tmp_path: Path) -> None:
 def test_what_is_missing_or_damaged_is_named(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(DataError, match=r"train-04.tar: must be a tar file of .*, found none"):
         expand_shards(str(tmp_path / "train-{00..04}.tar"))
-    with pytest.raises(
-        MissingTestError, match=r"none.tar: .*, found none; .* --set data.test=TEST"
-    ):
+    with pytest.raises(DataError, match=r"none.tar: .*, found none; .* --set data.test=TEST"):
         load_dataset("shards", pattern, test=str(tmp_path / "none.tar"))
     file = tmp_path / "train-02.tar"
     file.write_bytes(file.read_bytes()[:700])

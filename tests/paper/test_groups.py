@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from certified import certified
 
-from unitmargin.paper.groups import distinct_names, same_trainings, seeds
+from unitmargin.paper.groups import row_names, same_trainings, seeds
 from unitmargin.runs.folder import RunFolder
 
 ROW = "paper/ugnn-maxmin-updu-raw"
@@ -47,13 +47,13 @@ def test_names_are_told_apart_by_budgets_and_then_by_folders(tmp_path: Path) -> 
         return [certified(tmp_path / name, ROW, [0.2], training=training)]
 
     short, long, again = group("a"), group("b", epochs=9), group("c", margin=0.25)
-    assert distinct_names(["X"], [short]) == ["X"]
-    assert distinct_names(["X", "Y", "X"], [short, short, long]) == [
+    assert row_names(["X"], [short]) == ["X"]
+    assert row_names(["X", "Y", "X"], [short, short, long]) == [
         "X, 3 of 300 epochs",
         "Y",
         "X, 9 of 300 epochs",
     ]
-    assert distinct_names(["X", "X"], [short, again]) == [
+    assert row_names(["X", "X"], [short, again]) == [
         "X, 3 of 300 epochs, a",
         "X, 3 of 300 epochs, c",
     ]
@@ -62,5 +62,5 @@ def test_names_are_told_apart_by_budgets_and_then_by_folders(tmp_path: Path) -> 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     groups = [[certified(tmp_path / place, ROW, [0.2])] for place in ("old/a", "new/a", "b")]
-    names = distinct_names(["X", "X", "Y"], groups)
+    names = row_names(["X", "X", "Y"], groups)
     assert names == ["X, 3 of 300 epochs, old/a", "X, 3 of 300 epochs, new/a", "Y"]

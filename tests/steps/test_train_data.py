@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from data.tiny import png, write_folder
 
-from unitmargin.data import MissingTestError, joint_domain
+from unitmargin.data import DataError, joint_domain
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
@@ -105,9 +105,9 @@ def test_tables_that_have_moved_are_stated_where_they_lie(tmp_path: Path) -> Non
     step = (
         "state where both lie: unitmargin train RECIPE --data TRAIN --set data.test=TEST --out RUN"
     )
-    with pytest.raises(MissingTestError, match=f"b.csv: .* found none; check the path, or {step}"):
+    with pytest.raises(DataError, match=f"b.csv: .* found none; check the path, or {step}"):
         folder.dataset(tmp_path / "new/a.csv")
-    with pytest.raises(MissingTestError, match="state where both lie"):
+    with pytest.raises(DataError, match="state where both lie"):
         certify_run(folder, data=tmp_path / "new/a.csv")
     assert certify_run(folder, data=tmp_path / "new/b.csv").startswith("certify: 2 new inputs, ")
     moved = own.overridden(tmp_path / "new/a.csv").changed(

@@ -12,7 +12,7 @@ from unitmargin.data.dataset import Dataset, joint_domain
 from unitmargin.data.decoding import spare_cores
 from unitmargin.data.digits import digits
 from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
-from unitmargin.data.files import DataError, MissingTestError, left_out, not_found
+from unitmargin.data.files import DataError, left_out, not_found
 from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import MixedSizesError, images
@@ -32,7 +32,7 @@ from unitmargin.foundation.numbers import shown
 
 __all__ = [
     "DATASETS", "ENCODING", "MADE", "DataError", "Dataset", "Encoding", "Given",
-    "ImageOptions", "InputBatch", "MissingTestError", "MixedSizesError", "Samples", "Split",
+    "ImageOptions", "InputBatch", "MixedSizesError", "Samples", "Split",
     "SplitOptions", "TableOptions", "TarShards", "as_samples", "augment", "crop_flip", "draw_crops",
     "holds_images", "holds_splits", "image_shards", "is_torch_data", "joint_domain",
     "left_out", "load_dataset", "not_found", "radius_units", "random_crop_flip", "read_batches",

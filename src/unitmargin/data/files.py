@@ -45,15 +45,13 @@ class DataError(ValueError):
     """A data file that cannot be used; the message names the file and the next step."""
 
 
-class MissingTestError(DataError):
-    """Test data that are named beside the training data and are not there, perhaps because all of
-    it has moved; made of the error that says so."""
-
-    def __init__(self, fault: DataError) -> None:
-        super().__init__(
-            f"{fault}, or state where both lie: unitmargin train RECIPE --data TRAIN "
-            "--set data.test=TEST --out RUN"
-        )
+def missing_test(fault: DataError) -> DataError:
+    """The error for test data that are named beside the training data and are not there, perhaps
+    because all of it has moved; made of the one that says so."""
+    return DataError(
+        f"{fault}, or state where both lie: unitmargin train RECIPE --data TRAIN "
+        "--set data.test=TEST --out RUN"
+    )
 
 
 def unreadable(path: Path, fault: Exception, rule: str) -> DataError:

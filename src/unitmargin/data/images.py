@@ -3,10 +3,10 @@
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -101,7 +101,8 @@ def images(
     return _dataset(kept, name, path, options, split)
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True)
+class Source:
     """Where images are read from, how, and the split that was drawn of them, if any."""
 
     path: Path
@@ -109,22 +110,28 @@ class Source(NamedTuple):
     options: ImageOptions
     split: Split | None
 
+    @cached_property
     def layout(self) -> Layout:
         """Where all images lie."""
         if self.shards:
             return read_shards(self.path, self.options.label)
         return read_layout(self.path, None if self.split is None else self.split.classes)
 
-    def entries(self, layout: Layout, doing: str) -> Entries:
+    @cached_property
+    def known(self) -> Layout:
+        """Where the images lie that the split knows: all are read to find them."""
+        if self.split is None or self.layout.split:
+            return self.layout
+        return known_images(self.layout, self.entries("reading"), self.split, self.path)
+
+    def entries(self, doing: str) -> Entries:
         """All files, or images of Parquet files, under a bar that says what is done with them."""
         words = f"{doing} {self.path.name}"
         if not self.shards:
             return _of_files(self.path, words)
-        return _of_shards(self.path, self.shards, self.options.label, len(layout.places), words)
-
-    def known(self, layout: Layout, split: Split) -> Layout:
-        """Without images that the split does not know."""
-        return known_images(layout, self.entries(layout, "reading"), split, self.path)
+        return _of_shards(
+            self.path, self.shards, self.options.label, len(self.layout.places), words
+        )
 
 
 def _has_others(source: Source, split: Split, cache: Path | None, found: str) -> bool:
@@ -134,8 +141,7 @@ def _has_others(source: Source, split: Split, cache: Path | None, found: str) ->
         return kept.arrays["test"].min() == UNSPLIT and keeps_others(kept, split)
     if find_arrays(cache, _known_name(found, split)):
         return True
-    layout = source.layout()
-    return not layout.split and source.known(layout, split) != layout
+    return source.known != source.layout
 
 
 def _known_name(found: str, split: Split) -> str:
@@ -157,10 +163,8 @@ def _make(folder: Path, source: Source, name: str, known: bool) -> None:
     """Decode all images, or those that the split knows, into a folder of the cache; raises for what
     is no data set."""
     path, options, split = source.path, source.options, source.split
-    layout = source.layout()
-    if split is not None and known:
-        layout = source.known(layout, split)
-    decode_images(folder, path, source.entries(layout, "decoding"), layout, options)
+    layout = source.known if known else source.layout
+    decode_images(folder, path, source.entries("decoding"), layout, options)
     places, ranks = layout.places.values(), {c: rank for rank, c in enumerate(layout.classes)}
     tests = [place.test if layout.split else UNSPLIT for place in places]
     save_array(folder, "test", np.array(tests, np.int8))

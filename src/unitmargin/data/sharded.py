@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from unitmargin.data.dataset import Dataset
-from unitmargin.data.files import DataError, MissingTestError
+from unitmargin.data.files import DataError, missing_test
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import decode_images
 from unitmargin.data.kept import keep_arrays, save_array
@@ -40,9 +40,9 @@ def shards(
 
     Raises:
         ImportError: webdataset is missing.
-        MissingTestError: a shard of test images is not there.
-        DataError: what :func:`open_shards` refuses, a test image of a class or a size that training
-            images do not have, and what :class:`Dataset` refuses.
+        DataError: a shard of test images that is not there, a test image of a class or a size that
+            training images do not have, and what :func:`open_shards` and
+            :class:`Dataset` refuse.
 
     Example:
         >>> shards(Path("a-{00..19}.tar"), test="b-00.tar").classes  # doctest: +SKIP
@@ -61,7 +61,7 @@ def shards(
     try:
         files = expand_shards(test)
     except DataError as fault:
-        raise MissingTestError(fault) from None
+        raise missing_test(fault) from None
     hashes = "-".join(remembered_sha256(file, cache) for file in files)
     content = f"{hashes}-{own.resize or 0}-{own.channels}-{train.sha256}"
     name = f"test-{CACHE_VERSION}-{hashlib.sha256(content.encode()).hexdigest()}"

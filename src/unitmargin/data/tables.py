@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float64
 from unitmargin.data.cells import PARQUET, Rows, whole
 from unitmargin.data.dataset import Dataset
 from unitmargin.data.encoding import Column, Encoding, numbers, words
-from unitmargin.data.files import DataError, MissingTestError, not_found
+from unitmargin.data.files import DataError, missing_test, not_found
 from unitmargin.data.parquet_columns import image_columns
 from unitmargin.data.samples import Samples
 from unitmargin.data.split_options import LABELS
@@ -57,8 +57,7 @@ def load_table(path: Path, options: TableOptions) -> Dataset:
         DataError: a cell that is missing, no number or not finite, by its column and line; a column
             of numbers with commas in them; one that is constant in the training rows under the
             scale ``features``; fewer than two classes, or two rows of one; columns that are not
-            there.
-        MissingTestError: no table of test rows where it is named.
+            there; no table of test rows where it is named.
         ValueError: options that do not fit each other.
 
     Example:
@@ -276,7 +275,7 @@ def _constant(name: str, value: str) -> UnfitColumnError:
 
 def _other_table(path: Path, encoding: Encoding, labels: _Labels) -> Samples:
     if not path.is_file():
-        raise MissingTestError(not_found(path, "a .csv or .parquet file"))
+        raise missing_test(not_found(path, "a .csv or .parquet file"))
     rows = whole(path)
     try:
         if labels.column not in rows.header:

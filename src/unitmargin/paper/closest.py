@@ -8,7 +8,7 @@ import torch
 from unitmargin.certificates.joined import closest_found
 from unitmargin.certificates.spaces import INPUT, NORMALISED
 from unitmargin.certificates.tightness import Search
-from unitmargin.paper.groups import distinct_names, same_trainings
+from unitmargin.paper.groups import row_names, same_trainings
 from unitmargin.paper.networks import PAPER_SIDE, paper_input, paper_name, paper_side
 from unitmargin.paper.printed import printed_rows
 from unitmargin.runs.folder import RunFolder
@@ -59,7 +59,7 @@ def closest_points(runs: Sequence[RunFolder], given: str, boxed: bool) -> list[F
     rows.sort(key=lambda run: order.index(paper_name(run.recipe())))
     groups = same_trainings(rows)
     models = [paper_name(group[0].recipe()) or "" for group in groups]
-    names, space = distinct_names(models, groups), _space(rows, boxed)
+    names, space = row_names(models, groups), _space(rows, boxed)
     found = []
     for name, model, group in zip(names, models, groups, strict=True):
         parts = [part for run in group if (part := _closest(run, space, boxed)) is not None]

@@ -36,7 +36,7 @@ def seeds(runs: Sequence[RunFolder]) -> str:
     return ", ".join(map(str, _seeds(runs)))
 
 
-def distinct_names(names: Sequence[str], groups: Sequence[Sequence[RunFolder]]) -> list[str]:
+def row_names(names: Sequence[str], groups: Sequence[Sequence[RunFolder]]) -> list[str]:
     """A name for each group: where several have the same one, with their budgets, and where these
     are the same as well, with as much of their folders as tells them apart."""
     told = _told_apart(names, [f"{budget(group)} epochs" for group in groups])

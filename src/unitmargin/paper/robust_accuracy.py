@@ -12,7 +12,7 @@ from unitmargin.certificates.accuracy import EPSILONS, certified_accuracies
 from unitmargin.paper.accuracy import ACCURACY, paper_row, percent
 from unitmargin.paper.canvas import panels
 from unitmargin.paper.conditions import NOT_RUN, budget, run_table
-from unitmargin.paper.groups import distinct_names, same_trainings, seeds
+from unitmargin.paper.groups import row_names, same_trainings, seeds
 from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import PAPER_SIDE, PEERS, row_recipe
 from unitmargin.paper.target import Output, Target
@@ -177,7 +177,7 @@ def legend_names(groups: Sequence[Sequence[RunFolder]]) -> list[str]:
     ]
     return [
         f"{name}, seed{'s' if len(group) > 1 else ''} {seeds(group)}"
-        for name, group in zip(distinct_names(sized, groups), groups, strict=True)
+        for name, group in zip(row_names(sized, groups), groups, strict=True)
     ]
 
 

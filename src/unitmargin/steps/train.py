@@ -27,15 +27,21 @@ from unitmargin.training.teacher import require_teachable
 from unitmargin.training.train import EpochRecord, drawn_trainer, train
 
 
-def steps_within(recipe: Recipe, dataset: Dataset, minutes: float, device: str = "cpu") -> int:
-    """How many steps of a recipe take about that long, at least one; a few are made and timed.
+def steps_within(
+    model: Classifier,
+    dataset: Dataset,
+    options: TrainingOptions,
+    minutes: float,
+    device: str = "cpu",
+) -> int:
+    """How many steps of a training take about that long, at least one; a few are made and timed,
+    which changes the model.
 
     The evaluation after each epoch comes on top, and a teacher.
     """
     processes, place = join_processes(device)
-    model = open_model(recipe, dataset).to(place)
     samples = dataset.train.near(place)
-    trainer = drawn_trainer(model, samples, recipe.training, processes, True, place)
+    trainer = drawn_trainer(model.to(place), samples, options, processes, True, place)
     seconds = torch.tensor(trainer.seconds_per_step(), dtype=torch.float64, device=place)
     return max(1, int(60.0 * minutes / processes.average(seconds)))
 
@@ -74,7 +80,7 @@ def train_run(
     model = open_model(recipe, dataset)
     _require_fit(recipe.training, dataset, model, processes)
     if minutes is not None and not folder.begun:
-        steps = steps_within(recipe, dataset, minutes, device)
+        steps = steps_within(model, dataset, recipe.training, minutes, device)
         recipe = recipe.changed(training={"steps": steps})
         model = open_model(recipe, dataset)
     origin = origin_of(model, dataset, recipe.training)
