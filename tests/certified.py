@@ -16,12 +16,11 @@ from unitmargin.models import DenseUGNN
 from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.findings import REQUIRED, Findings
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
 from unitmargin.runs.recipe import read_recipe
 from unitmargin.runs.searches import write_searches
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.runs.weights import origin_of, write_weights
-from unitmargin.training.options import TrainingOptions
 
 
 def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
@@ -33,8 +32,10 @@ def made_certificates(labels: list[int], radii: list[float]) -> Certificates:
 
 def write_made(folder: RunFolder, certificates: Certificates) -> None:
     """Certificates of a model file that has class names and nothing else."""
-    names = json.dumps([f"class {number}" for number in range(99)])
-    write_tensors(folder.model_file, {"nothing": torch.zeros(1)}, {"classes": names})
+    header = {"classes": json.dumps([f"class {number}" for number in range(99)])}
+    if folder.weights_file.is_file():
+        header["facts"] = json.dumps({WEIGHTS_FACT: file_sha256(folder.weights_file)})
+    write_tensors(folder.model_file, {"nothing": torch.zeros(1)}, header)
     write_of_model(folder.certificates_file, certificates, folder.model_file, folder.inputs_file)
 
 
@@ -67,8 +68,11 @@ def table_rows(table: Table) -> list[dict[str, str]]:
     return [dict(zip(table.header, row, strict=True)) for group in table.groups for row in group]
 
 
-def write_made_weights(folder: RunFolder, provenance: dict[str, str]) -> None:
-    """Weights of a small network, trained on nothing, with this provenance."""
-    model, samples = DenseUGNN((2,), 2), Samples(torch.zeros(2, 2), torch.arange(2))
-    origin = origin_of(model, Dataset("made", samples, samples, ("a", "b")), TrainingOptions())
+def write_made_weights(folder: RunFolder, provenance: dict[str, str], content: float = 0.0) -> None:
+    """Weights of a small network behind the certificates, trained on samples of that
+    content, with this provenance."""
+    certificates, options = folder.certificates(), folder.recipe().training
+    model, samples = DenseUGNN((2,), 2), Samples(torch.full((2, 2), content), torch.arange(2))
+    origin = origin_of(model, Dataset("made", samples, samples, ("a", "b")), options)
     write_weights(folder.weights_file, model, origin.changed(provenance=provenance))
+    write_made(folder, certificates)

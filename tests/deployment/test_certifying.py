@@ -396,6 +396,20 @@ print(float(torch.tensor(2.0**-1022, dtype=torch.float64) * 0.5) > 0)
 """
 
 
+REFUSED = """
+import sys
+import torch
+graph = torch._inductor.aoti_load_package(sys.argv[1])
+x = torch.load(sys.argv[1] + ".expected")[-1][0]
+graph(x)
+for other in (x.double(), torch.stack((x, x), 1)[:, 0], x[..., :-1]):
+    try:
+        graph(other)
+        print(f"taken: {other.dtype} {other.shape} {other.stride()}")
+    except RuntimeError as error:
+        print(str(error).split(",")[0].split(": ", 1)[1].split(" value")[0])
+"""
+
 QUICK = """{
     "aot_inductor.precompile_headers": false, "aot_inductor.compile_wrapper_opt_level": "O0"
 }"""
@@ -412,11 +426,14 @@ QUICK = """{
     ],
 )
 def test_a_package_issues_them_without_this_library(
-    name: str, settings: str, tmp_path: Path
+    name: str, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loaded in a process that has torch alone, where denormal numbers stay."""
+    """Loaded in a process that has torch alone, where denormal numbers stay, and which refuses
+    inputs of another type, layout or shape where torch is asked to."""
     if shutil.which("g++") is None:
         pytest.skip("AOTInductor needs g++")
     path = str(tmp_path / "package.pt2")
     run(COMMON + PACKAGED, name, path, settings)
     assert run(LOADED, path) == ["True"]
+    monkeypatch.setenv("AOTI_RUNTIME_CHECK_INPUTS", "1")
+    assert run(REFUSED, path) == ["unmatched dtype", "unmatched stride", "unmatched dim"]

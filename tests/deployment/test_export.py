@@ -296,8 +296,10 @@ def test_a_damaged_file_is_refused_and_so_is_one_that_another_program_wrote(tmp_
     edited = onnx.load(file)
     edited.doc_string = "edited"
     digest = content.index(b"content_sha256") + len("content_sha256") + 10
+    text = content.index(b"unitmargin-onnx-1") + 3
     for damaged in (
-        flipped(content, place), flipped(content, digest), edited.SerializeToString()
+        flipped(content, place), flipped(content, digest), edited.SerializeToString(),
+        flipped(content, text, 0x80),
     ):  # fmt: skip
         file.write_bytes(damaged)
         words = r"model.onnx must have the content whose content_sha256 it states, got .*; write it"
@@ -306,9 +308,18 @@ def test_a_damaged_file_is_refused_and_so_is_one_that_another_program_wrote(tmp_
         assert "\n" not in str(error.value)
 
 
-def flipped(content: bytes, place: int) -> bytes:
-    """With one other bit: of a float64, one of its exponent."""
-    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+def test_metadata_that_are_no_text_are_refused_by_the_name_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    um.export_onnx(convolution((3, 4)), file)
+    content = file.read_bytes()
+    file.write_bytes(flipped(content, content.index(b"content_sha256"), 0x80))
+    with pytest.raises(ValueError, match="model.onnx must "):
+        um.Guard(file)
+
+
+def flipped(content: bytes, place: int, bit: int = 1) -> bytes:
+    """With one other bit: by default, of a float64, one of its exponent."""
+    return content[:place] + bytes([content[place] ^ bit]) + content[place + 1 :]
 
 
 def test_a_file_that_states_no_hash_is_opened(tmp_path: Path) -> None:

@@ -78,16 +78,20 @@ def test_a_read_only_array_is_taken(path: Path) -> None:
     assert Guard(path)(x) == Guard(path)(X)
 
 
-def test_sealed_weights_are_compared_when_the_file_is_opened_and_others_always(path: Path) -> None:
-    guard = Guard(path, sealed=False)
+@pytest.mark.parametrize("profile", ["float64", "float32"])
+@pytest.mark.parametrize("place", ["as stored", "as evaluated", "of the norms"])
+def test_weights_that_change_in_memory_are_found_unless_sealed(
+    path: Path, profile: str, place: str
+) -> None:
+    guard, sealed = Guard(path, profile=profile, sealed=False), Guard(path, profile=profile)
     before = guard(X)
-    network = guard.model._compared  # type: ignore[attr-defined]
+    stored = {"as stored": 0, "as evaluated": 1, "of the norms": -1}[place]
+    network = guard.model._stored[stored].network  # type: ignore[attr-defined]
     with torch.no_grad():
-        network.head.weight.data.mul_(0.5)
-    after = guard(X)
-    assert [a.margin for a in after] == um.certify(network, X).margin.tolist()
-    assert all(a.margin < b.margin for a, b in zip(after, before, strict=True))
-    assert Guard(path).model._compared is None  # type: ignore[attr-defined]
+        network.head.weight.data[0, 0] *= 64.0
+    with pytest.raises(RuntimeError, match="in memory must be those of .*; open it again"):
+        guard(X)
+    assert sealed(X) == before == Guard(path, profile=profile, sealed=False)(X)
 
 
 @pytest.mark.parametrize("sealed", [True, False])

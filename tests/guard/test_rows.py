@@ -155,6 +155,7 @@ def test_whatever_a_cell_holds_is_answered(guard: Guard, change: dict[str, Any])
         ("age", TypeError, "x must be a NumPy array or a tensor, got str"),
         (pd.Series([1.0, 2.0]), ValueError, "got none called 'age', 'ward'; add it"),
         (pd.DataFrame([[1.0] * 4]), ValueError, "got none called 'age', 'ward'; add it"),
+        (pd.DataFrame(index=range(3)), ValueError, "got none called 'age', 'ward'; add it"),
     ],
 )
 def test_a_wrong_call_is_one_line(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from certified import certified
 
+from unitmargin.models import MODELS
 from unitmargin.paper.conditions import (
     NOTHING,
     budget,
@@ -13,6 +14,7 @@ from unitmargin.paper.conditions import (
     core_hours,
     hours,
     over_seeds,
+    run_conditions,
     trained_with,
 )
 from unitmargin.runs.folder import RunFolder
@@ -33,6 +35,8 @@ ROW = "paper/ugnn-maxmin-updu-raw"
         ("ugnn", {"epochs": 1}, 512, "1 of 300, 512 images"),
         ("ugnn", {"epochs": 9, "steps": 49, "batch_size": 1024}, None, "1 of 300"),
         ("ugnn", {"epochs": 9, "steps": 61, "batch_size": 1024}, None, "1.24 of 300"),
+        ("ugnn", {"epochs": 1500}, None, "1500 of 300"),
+        ("ugnn", {"steps": 14_690, "batch_size": 1024}, None, "about 300"),
         ("dense_ugnn", {"epochs": 7}, None, "7"),
     ],
 )
@@ -80,6 +84,15 @@ def test_changes_name_what_the_paper_does_otherwise(tmp_path: Path) -> None:
     other = RunFolder(tmp_path / "other")
     other.start(Recipe(name="r", model=ModelOptions(name="dense_ugnn")))
     assert changes(other) == NOTHING
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_runs_of_every_network_have_conditions(tmp_path: Path, model: str) -> None:
+    run = RunFolder(tmp_path)
+    run.start(Recipe(name="r", model=ModelOptions(name=model)))
+    conditions = run_conditions(run)
+    assert conditions["Model"] == model
+    assert conditions["Activation"] in ("abs", "maxmin", NOTHING)
 
 
 def test_lengths_of_a_row_are_a_range(tmp_path: Path) -> None:

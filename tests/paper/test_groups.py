@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certified import certified
+from certified import certified, write_made_weights
 
 from unitmargin.paper.groups import row_names, same_trainings, seeds
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.recipe import ModelOptions, Recipe
+from unitmargin.training.options import TrainingOptions
 
 ROW = "paper/ugnn-maxmin-updu-raw"
 
@@ -40,6 +42,33 @@ def test_rows_are_seeds_of_one_training(
     trainings: list[dict[str, Any]], groups: list[str], tmp_path: Path
 ) -> None:
     assert rows(tmp_path, trainings) == [list(group) for group in groups]
+
+
+def test_rates_of_the_manifold_tell_trainings_of_mixing_networks_apart(tmp_path: Path) -> None:
+    def run(seed: int, rate: float) -> RunFolder:
+        folder = RunFolder(tmp_path / f"{seed}-{rate}")
+        model = ModelOptions(name="mixing_ugnn", options={"head": "bounded"})
+        training = TrainingOptions(seed=seed, manifold_rate=rate)
+        folder.start(Recipe(name="r", model=model, training=training))
+        return folder
+
+    one, again, other = run(0, 0.02), run(1, 0.02), run(2, 0.5)
+    assert same_trainings([one, again, other]) == [[one, again], [other]]
+
+
+def test_seeds_of_a_row_are_of_the_same_data(tmp_path: Path) -> None:
+    def run(seed: int, content: float, place: str) -> RunFolder:
+        folder = certified(
+            tmp_path / f"{seed}-{content}-{place}", ROW, [0.2], seed, data={"path": place}
+        )
+        write_made_weights(folder, {}, content)
+        return folder
+
+    one, moved, other = run(0, 0.0, "a"), run(1, 0.0, "b"), run(2, 1.0, "a")
+    assert same_trainings([one, moved, other]) == [[one, moved], [other]]
+    for folder in (one, moved, other):
+        folder.weights_file.unlink()
+    assert same_trainings([one, moved, other]) == [[one, other], [moved]]
 
 
 def test_names_are_told_apart_by_budgets_and_then_by_folders(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def verified(path: Path, recipe: Recipe, far: float = 2.0, behind: bool = False)
     if behind:
         moved = {"radius": 4.0 * free.radius, "distance": 2.5 * free.distance}
         searches.append(replace(free, space="normalised", **moved))
-    write_made_searches(folder, searches, **content)
     write_made_weights(folder, content)
+    write_made_searches(folder, searches, **content)
     return folder
 
 

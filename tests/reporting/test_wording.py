@@ -44,6 +44,19 @@ def test_a_small_radius_is_rounded_down(value: float, text: str) -> None:
     assert wording.radius(value) == text
 
 
+def test_a_promise_shows_the_smallest_ratio_of_all_searches() -> None:
+    def shown(*checks: tuple[str, float | None]) -> str:
+        rows = [{"name": name, "value": value} for name, value in checks]
+        (_, _, _, value), *_ = wording.promises({"checks": rows, "signed_distance": True})
+        return value
+
+    closed_form, solvers = wording.CLOSED_FORM, wording.SOLVERS
+    assert shown((closed_form, 1.01), (solvers, 0.7)) == "0.7"
+    assert shown((closed_form, 1.01), (solvers, None)) == "1.01"
+    assert shown((solvers, 1.2)) == "1.2"
+    assert shown() == "none"
+
+
 def test_an_unknown_check_keeps_its_name() -> None:
     check = at_most("new_promise", 0.5, 1.0).model_dump()
     (row,) = wording.check_rows({"checks": [check]})

@@ -6,13 +6,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from certified import certified, write_made_searches, write_made_weights
+from searches import made_search
 
 from unitmargin.data import Split
+from unitmargin.models import DenseUGNN
 from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import commit, hardware, provenance
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.weights import write_weights
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.train import EpochRecord
+
+ROW = "paper/ugnn-maxmin-updu-raw"
+PROVENANCE = {"hardware": "", "torch": "", "commit": ""}
 
 
 def test_every_file_has_its_own_name(tmp_path: Path) -> None:
@@ -40,6 +49,31 @@ def test_a_missing_file_names_the_command_that_writes_it(
     expected = command.format(path=tmp_path)
     with pytest.raises(RunError, match=re.escape(f"run `unitmargin {expected}` first")):
         read(RunFolder(tmp_path))  # type: ignore[operator]
+
+
+def test_what_was_made_of_a_model_is_refused_beside_weights_of_another(tmp_path: Path) -> None:
+    run = certified(tmp_path / "run", ROW, [1.0, 0.4])
+    write_made_weights(run, PROVENANCE)
+    search = made_search([1.0, 0.4], [2.0, 0.5])
+    search.label[:] = 1
+    write_made_searches(run, [search])
+    reads = RunFolder.certificates, RunFolder.findings, RunFolder.searches
+    for read in reads:
+        read(run)
+    write_weights(run.weights_file, DenseUGNN((2,), 2), run.origin())
+    for read in (*reads, RunFolder.frozen):
+        with pytest.raises(RunError, match="is not of the weights in .*; run `unitmargin freeze"):
+            read(run)
+
+
+def test_the_history_of_an_extension_is_not_that_of_the_weights(tmp_path: Path) -> None:
+    run = certified(tmp_path / "run", ROW, [1.0])
+    write_made_weights(run, PROVENANCE)
+    write_history(run.history_file, [EpochRecord(1, 0.1, 0.5, 0.4, 0.0, 0.01, 1.0)])
+    assert len(run.history()) == 1
+    run.start(run.recipe().changed(training={"epochs": 9}))
+    with pytest.raises(RunError, match="must have the length that recipe.toml asks for"):
+        run.history()
 
 
 def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:

@@ -217,9 +217,18 @@ def test_of_several_targets_rows_of_the_paper_alone_are_attacked(
     calls: list[str], tmp_path: Path
 ) -> None:
     row = read_recipe(embedded_recipe(ROW))
-    runs = [trained(tmp_path / "a", row), trained(tmp_path / "b", row.changed(name="mine"))]
+    others = {"b": row.changed(name="mine"), "c": row.changed(model={"normalization": "scalar"})}
+    runs = [trained(tmp_path / name, recipe) for name, recipe in ({"a": row} | others).items()]
     evaluate_rows(list(TARGETS.values()), runs, Budget())
-    assert calls == ["certificate_facts_file a", "checks_file a", "certificate_facts_file b"]
+    certified = [f"certificate_facts_file {name}" for name in "abc"]
+    assert calls == [certified[0], "checks_file a", certified[1], "checks_file b", certified[2]]
+
+
+def test_of_all_targets_runs_without_searches_are_counted(tmp_path: Path) -> None:
+    row = certified(tmp_path / "row", ROW, [0.2])
+    message = write_outputs("all", [row.path], tmp_path / "out")
+    assert "tightness from 0 runs, without 1 that no solver searched, -> " in message
+    assert "robust-accuracy from 1 run -> " in message
 
 
 def test_a_folder_that_is_no_run_is_named_before_anything_is_done(

@@ -18,7 +18,7 @@ from unitmargin.foundation.numbers import (
 from unitmargin.frozen.dense import Dense
 from unitmargin.frozen.network import FixedNetwork
 from unitmargin.frozen.profiles import PROFILES, Profile, find_profile
-from unitmargin.frozen.proof import Proof, Proofs
+from unitmargin.frozen.proof import Proof, Proofs, Stored
 from unitmargin.layers.contract import FixedLayer, Layer
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.network import Network
@@ -169,6 +169,13 @@ class FrozenNetwork(Network):
         with torch.inference_mode(False):  # what is kept has to serve gradients too
             found = self._up_to_date().proof(profile)
             return found._replace(bounds=found.bounds.copied())
+
+    def stored(self, profile: Profile) -> list[Stored]:
+        """What is stored and what the profile evaluates, to be compared with later."""
+        with torch.inference_mode(False):
+            proofs = self._up_to_date()
+            proofs.proof(profile)
+            return [Stored(network) for network in (self.network, *proofs.networks.values())]
 
     def deployed(self, profile: Profile | str | None = None) -> FixedNetwork:
         """A plain network that computes what the profile does; default: the network's own.

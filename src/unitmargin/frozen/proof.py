@@ -72,27 +72,23 @@ class Known(NamedTuple):
     at_zero: list[float]
 
 
-class Proofs:
-    """What was derived from a network, with the layers and weights it was derived from.
+class Stored:
+    """The layers and numbers that a network has when this is made, to be compared with later ones.
 
     Compared by content: ``tensor.data``, NumPy views and other processes change a weight without
     a trace in its version counter, and a stale constant is a false certificate.
     """
 
     def __init__(self, network: FixedNetwork) -> None:
-        self.source = network
+        self.network = network
         self.kinds = kinds(network)
         self.tensors = [tensor.detach().clone() for tensor in tensors(network)]
-        self.networks: dict[str, FixedNetwork] = {}
-        self.proofs: dict[str, Proof] = {}
-        self.known: Known | None = None
 
-    def up_to_date(self, network: FixedNetwork) -> bool:
-        """Whether it is this network, still with these layers and weights, on the same device."""
-        found = tensors(network)
+    def unchanged(self) -> bool:
+        """Whether the network still has these layers and numbers, on the same device."""
+        found = tensors(self.network)
         return (
-            network is self.source
-            and kinds(network) == self.kinds
+            kinds(self.network) == self.kinds
             and len(found) == len(self.tensors)
             and all(
                 mine.dtype == other.dtype
@@ -101,6 +97,21 @@ class Proofs:
                 for mine, other in zip(self.tensors, found, strict=True)
             )
         )
+
+
+class Proofs:
+    """What was derived from a network, with the layers and weights it was derived from."""
+
+    def __init__(self, network: FixedNetwork) -> None:
+        self.source = network
+        self.stored = Stored(network)
+        self.networks: dict[str, FixedNetwork] = {}
+        self.proofs: dict[str, Proof] = {}
+        self.known: Known | None = None
+
+    def up_to_date(self, network: FixedNetwork) -> bool:
+        """Whether it is this network, still with these layers and weights, on the same device."""
+        return network is self.source and self.stored.unchanged()
 
     def evaluating(self, profile: Profile) -> FixedNetwork:
         """The same stored weights as the profile evaluates them, in an environment that lets it.

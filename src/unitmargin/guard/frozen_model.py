@@ -19,7 +19,8 @@ class FrozenModel:
     """The network of a model file, as :class:`OnnxModel` is that of an exported one.
 
     Sealed, it keeps the network as the profile evaluates it, with its bounds, and nothing to
-    compare it with; else it compares all weights at every evaluation. The environment is asked at
+    compare it with; else it compares all weights, as they are stored and as they are evaluated, at
+    every evaluation. The environment is asked at
     every evaluation in both cases. Inputs are of ``dtype``, the type of the profile.
 
     Args:
@@ -34,6 +35,7 @@ class FrozenModel:
             while it was read.
         ProfileError: here and at every evaluation, an environment that breaks its arithmetic.
         TypeError: here and at every evaluation, a hook of the forward pass of all modules.
+        RuntimeError: at an evaluation unless sealed, other weights than those of the file.
     """
 
     def __init__(self, path: Path, profile: str | None = None, sealed: bool = True) -> None:
@@ -46,10 +48,11 @@ class FrozenModel:
         self.dtype = np.dtype(chosen.definition()["dtype"])
         self.encoding = frozen.facts.get("encoding")
         self.images = frozen.facts.get(IMAGES_FACT)
+        self._path = path
         self._profile = chosen
         self._device = frozen.network.device
         self._proof = frozen.proof(chosen)
-        self._compared = None if sealed else frozen
+        self._stored = [] if sealed else frozen.stored(chosen)
 
     def certify(self, x: NDArray[Any]) -> Claims:
         """Claims of a batch ``(batch, *in_shape)`` of ``dtype``; label -1 where there is none.
@@ -57,13 +60,15 @@ class FrozenModel:
         Raises:
             TypeError: what are no real numbers, or a hook of the forward pass of all modules.
             ValueError: integers or truth values.
+            RuntimeError: not sealed, and the weights in memory changed.
         """
         require_floats(x)
-        if self._compared is None:
-            require_environment(self._profile, self._device)
-            proof = self._proof
-        else:
-            proof = self._compared.proof(self._profile)
+        require_environment(self._profile, self._device)
+        if not all(stored.unchanged() for stored in self._stored):
+            raise RuntimeError(
+                f"the weights in memory must be those of {self._path}, got others; open it again"
+            )
+        proof = self._proof
         given = torch.from_numpy(x if x.flags.writeable else x.copy())
         with torch.no_grad():
             found = sound_certificate(proof.evaluate(given), proof.bounds, proof.input_norms(given))

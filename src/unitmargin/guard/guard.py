@@ -69,8 +69,8 @@ class Guard:
     afterwards. That finds damage, not malice: whoever changes a file can write its hash anew. It
     then assumes that nobody writes to the memory in which the network lies. The guard reads that
     network from the file and shares it with nobody, so only a fault of the machine, or code that
-    reaches into ``guard.model``, could. ``sealed=False`` compares all weights at every call; only
-    those of a model file can be compared again.
+    reaches into ``guard.model``, could. ``sealed=False`` compares all weights at every call,
+    and raises where they changed; only those of a model file can be compared again.
 
     Attributes:
         reject_below: the threshold.
@@ -94,8 +94,8 @@ class Guard:
             columns than those of the table.
         FileNotFoundError: no such file.
         ImportError: onnxruntime is not installed.
-        RuntimeError: when called, a fork of the process; ``ProfileError``, an environment that
-            breaks the profile's arithmetic.
+        RuntimeError: when called, a fork of the process; not sealed, weights that changed in
+            memory; ``ProfileError``, an environment that breaks the profile's arithmetic.
 
     Cost: one evaluation, and a small part of a millisecond.
     Source: the paper, section 4.3, observation on certifiable robustness.

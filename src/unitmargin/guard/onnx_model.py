@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ DIGEST = "content_sha256"
 """The entry of the metadata that holds the SHA-256 of the file, with itself read as ``BLANK``."""
 
 BLANK = "0" * 64
+
+STATED = re.compile(DIGEST.encode() + rb"\x12@([0-9a-f]{64})")
+"""That entry in the bytes of a file: its name, and a text of 64 characters."""
 
 IMAGES_FACT = "images"
 """The fact of a model file, and the entry of an exported one, that says how inputs are made of
@@ -83,13 +87,16 @@ class OnnxModel:
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"{file} does not exist; {STEP}")
+        digest = _found_digest(file)
+        _require_content(file, digest)
         self.session = _open(file, threads, level)
-        stated = self.session.get_modelmeta().custom_metadata_map
+        stated = _metadata(file, self.session)
         if stated.get("format") != FORMAT:
             raise ValueError(
                 f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; {STEP}"
             )
-        _require_content(file, stated.get(DIGEST))
+        if digest is None:
+            _require_content(file, stated.get(DIGEST))
         try:
             self._read(stated)
         except (LookupError, TypeError, ValueError) as error:
@@ -145,6 +152,20 @@ def content_sha256(content: bytes, stated: str) -> str:
     digest.update(BLANK.encode())
     digest.update(parts[place + len(BLANK) :])
     return digest.hexdigest()
+
+
+def _found_digest(file: Path) -> str | None:
+    """The hash that a file states, before anything else of it is judged; None if none is seen."""
+    found = STATED.search(file.read_bytes())
+    return None if found is None else found[1].decode()
+
+
+def _metadata(file: Path, session: Any) -> dict[str, str]:
+    try:
+        stated: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} must have metadata of text, but {error}; {STEP} again") from None
+    return stated
 
 
 def _require_content(file: Path, stated: str | None) -> None:

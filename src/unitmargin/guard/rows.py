@@ -136,7 +136,8 @@ def rows_of(x: object) -> tuple[list[Row], bool] | None:
     if hasattr(x, "columns") and hasattr(x, "__array__") and hasattr(x, "__getitem__"):
         columns = [list(x[name]) for name in _distinct(x.columns)]
         names = [str(name).strip() for name in x.columns]
-        return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)], False
+        cells = zip(*columns, strict=True) if columns else [()] * len(np.asarray(x))
+        return [dict(zip(names, row, strict=True)) for row in cells], False
     if hasattr(x, "index") and hasattr(x, "to_dict"):
         return [_row(x.to_dict())], True
     if isinstance(x, Mapping):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from unitmargin.paper.layout import Table
-from unitmargin.paper.networks import model_options, paper_input, paper_name, paper_side, row_recipe
+from unitmargin.paper.networks import model_options, own_row
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
@@ -27,6 +27,9 @@ UNSEEN: dict[str, int | bool] = {
 }  # fmt: skip
 """Options that change no result but by the rounding of a sum, each with its default."""
 
+MIXING = "mixing_ugnn"
+"""The network whose layers are all on the manifold, whatever its options."""
+
 OF_A_TEACHER = ("teacher_width", "teacher_share", "teacher_temperature")
 
 
@@ -38,9 +41,9 @@ def budget(runs: Sequence[RunFolder]) -> str:
     """
     recipe, lengths = runs[0].recipe(), sorted({trained_epochs(run) for run in runs})
     limit, paper = recipe.data.limit, paper_epochs(recipe)
-    words = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (lengths[0], lengths[-1])))
+    words = " to ".join(dict.fromkeys(significant(end, 3) for end in (lengths[0], lengths[-1])))
     if paper is not None and lengths != [paper]:
-        words += f" of {paper}"
+        words = f"about {words}" if words == f"{paper}" else f"{words} of {paper}"
     if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
         words += f", {limit} images"
     return words
@@ -65,11 +68,11 @@ def paper_epochs(recipe: Recipe) -> int | None:
 
 def paper_recipe(recipe: Recipe) -> Recipe | None:
     """The recipe of the paper's row that a recipe belongs to; None if it belongs to none."""
-    name = paper_name(recipe)
+    name = own_row(recipe)
     if name is None:
         return None
     try:
-        row = embedded_recipe(row_recipe(name, paper_input(recipe), paper_side(recipe)))
+        row = embedded_recipe(name)
     except FileNotFoundError:
         return None
     return read_recipe(row)
@@ -96,7 +99,8 @@ def unused_options(recipe: Recipe) -> set[str]:
     training, options = recipe.training, model_options(recipe)
     margin = training.loss == "multi_margin"
     unused = {"offset", "temperature"} if margin else {"margin"}
-    unused |= set() if "manifold" in options.values() else {"manifold_rate", "interval"}
+    manifold = "manifold" in options.values() or recipe.model.name == MIXING
+    unused |= set() if manifold else {"manifold_rate", "interval"}
     unused |= set() if training.optimizer == "sgd" else {"momentum"}
     unused |= set() if training.teacher_epochs else set(OF_A_TEACHER)
     return unused | (set() if training.crop else {"padding"})
@@ -111,7 +115,7 @@ def hours(runs: Sequence[RunFolder]) -> str:
     logged = [run.history() for run in runs if run.history_file.is_file()]
     if not logged:
         return NOTHING
-    return f"{fmean(sum(row.seconds for row in rows) for rows in logged) / 3600:.2g}"
+    return significant(fmean(sum(row.seconds for row in rows) for rows in logged) / 3600)
 
 
 def core_hours(runs: Sequence[RunFolder]) -> str:
@@ -119,7 +123,17 @@ def core_hours(runs: Sequence[RunFolder]) -> str:
     logged = [run.history() for run in runs if run.history_file.is_file()]
     known = [[r.core_seconds for r in rows if r.core_seconds is not None] for rows in logged]
     told = [sum(row) for row, rows in zip(known, logged, strict=True) if len(row) == len(rows)]
-    return f"{fmean(told) / 3600:.2g}" if told else NOTHING
+    return significant(fmean(told) / 3600) if told else NOTHING
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """A number by its first digits, and all before the point.
+
+    >>> significant(0.01234), significant(99.6), significant(1234.0, 3)
+    ('0.012', '100', '1234')
+    """
+    short = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in short else short
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
@@ -161,7 +175,7 @@ def run_conditions(run: RunFolder) -> dict[str, str]:
         "Data": recipe.data.name + limit,
         "Model": recipe.model.name,
         "Normalisation": recipe.model.normalization,
-        "Activation": str(options["activation"]),
+        "Activation": str(options.get("activation", NOTHING)),
         "Convolution": str(options.get("conv", NOTHING)),
         "Dense": str(options.get("linear", NOTHING)),
         "Head": str(options.get("head", NOTHING)),

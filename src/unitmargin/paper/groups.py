@@ -7,8 +7,12 @@ from itertools import chain, compress, islice
 from unitmargin.paper.conditions import UNSEEN, budget, trained_epochs, unused_options
 from unitmargin.reporting.places import shortest_places
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.recipe import Recipe
+from unitmargin.runs.recipe import DataOptions, Recipe
+from unitmargin.training.identity import DataIdentity
 from unitmargin.training.options import TrainingOptions
+
+Training = tuple[Recipe, DataIdentity | DataOptions]
+"""A recipe without what may differ in a row, and its data: by content where that is known."""
 
 STEPS_APART = 0.05
 """Trainings by minutes count their own steps: lengths up to this share apart are one."""
@@ -19,9 +23,9 @@ def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
 
     A seed stands in a group once: a second run of it begins another one.
     """
-    groups: list[tuple[Recipe, list[RunFolder]]] = []
+    groups: list[tuple[Training, list[RunFolder]]] = []
     for run in runs:
-        training = _training(run.recipe())
+        training = _training(run)
         for known, group in groups:
             if known == training and _one_length(run, group[0]) and _seed(run) not in _seeds(group):
                 group.append(run)
@@ -58,13 +62,15 @@ def _told_apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
     return [f"{name}, {more}" if times[name] > 1 else name for name, more in pairs]
 
 
-def _training(recipe: Recipe) -> Recipe:
+def _training(run: RunFolder) -> Training:
     """What two trainings of one row have in common: all that is read, but seed and length."""
+    recipe = run.recipe()
+    data = run.origin().identity.data if run.weights_file.is_file() else recipe.data
     defaults = TrainingOptions().model_dump()
     unread = {name: defaults[name] for name in unused_options(recipe)}
     any_length = {"seed": 0, "epochs": 1, "steps": 0, **UNSEEN}
     alike = recipe.placeless().changed(training=unread | any_length)
-    return alike.changed(name="any", verify_samples=1)
+    return alike.changed(name="any", verify_samples=1), data
 
 
 def _one_length(run: RunFolder, other: RunFolder) -> bool:

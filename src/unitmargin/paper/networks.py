@@ -56,6 +56,12 @@ def paper_side(recipe: Recipe) -> int:
     return PAPER_SIDE * recipe.data.upsample
 
 
+def own_row(recipe: Recipe) -> str | None:
+    """Name of the embedded recipe of the paper's row that a recipe belongs to, if any."""
+    name = paper_name(recipe)
+    return None if name is None else row_recipe(name, paper_input(recipe), paper_side(recipe))
+
+
 def model_options(recipe: Recipe) -> dict[str, Any]:
     """The options of a recipe's model, with the model's defaults for those it leaves out."""
     return _defaults(recipe) | recipe.model.options

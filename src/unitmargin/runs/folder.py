@@ -9,12 +9,14 @@ from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset, Samples, Split
 from unitmargin.foundation.files import (
     file_sha256,
+    parse_json,
     read_hashed,
     read_json,
     require_hash,
     write_json,
     write_text,
 )
+from unitmargin.foundation.tensors import read_header
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
@@ -25,7 +27,7 @@ from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
 from unitmargin.runs.weights import Origin, read_origin
-from unitmargin.training.identity import identify_data, require_classes
+from unitmargin.training.identity import LENGTHS, identify_data, require_classes
 from unitmargin.training.teacher import teacher_file
 from unitmargin.training.train import EpochRecord
 
@@ -178,21 +180,33 @@ class RunFolder:
         return dataset.test
 
     def history(self) -> tuple[EpochRecord, ...]:
-        return self._read(self.history_file, TRAIN, read_history)
+        """The epochs behind the weights, or so far where there are none.
+
+        Raises:
+            RunError: weights of another length than the recipe asks for, as they are while a
+                training is extended; the history is that of the longer one.
+        """
+        history = self._read(self.history_file, TRAIN, read_history)
+        if self._extended():
+            raise RunError(
+                f"{self.weights_file} must have the length that {self.recipe_file.name} asks for, "
+                f"got those before an extension; run `unitmargin {TRAIN}` to its end first"
+            )
+        return history
+
+    def _extended(self) -> bool:
+        """Whether the weights are of another length than the recipe asks for."""
+        if not self.weights_file.is_file():
+            return False
+        changed = self.origin().identity.options.changes(self.recipe().training)
+        return bool(changed & LENGTHS)
 
     def origin(self) -> Origin:
         """What the weights were trained as."""
         return self._read(self.weights_file, TRAIN, read_origin)
 
     def frozen(self) -> FrozenNetwork:
-        frozen = load(self._model())
-        stored = frozen.facts.get(WEIGHTS_FACT)
-        if self.weights_file.is_file() and stored != file_sha256(self.weights_file):
-            raise RunError(
-                f"{self.model_file} is not of the weights in {self.weights_file}; run `unitmargin "
-                f"freeze {self.path}` again"
-            )
-        return frozen
+        return load(self._model())
 
     def hashed_frozen(self) -> tuple[FrozenNetwork, str]:
         """The frozen network and the SHA-256 of its file, both of one content."""
@@ -232,7 +246,16 @@ class RunFolder:
         self._read(self.report_json, command, lambda file: _require_report(file, there))
 
     def _model(self) -> Path:
-        return self.require(self.model_file, f"freeze {self.path}")
+        """The model file, of the weights beside it; one that is damaged says so when it is read."""
+        file = self.require(self.model_file, f"freeze {self.path}")
+        if self.weights_file.is_file() and _frozen_of(file) not in (
+            file_sha256(self.weights_file), None
+        ):  # fmt: skip
+            raise RunError(
+                f"{file} is not of the weights in {self.weights_file}; run `unitmargin freeze "
+                f"{self.path}` again"
+            )
+        return file
 
     def _verified(self, file: Path, read: Callable[[Path], Content]) -> Content:
         return self._read(file, f"verify {self.path}", read)
@@ -245,6 +268,15 @@ class RunFolder:
             step = "remove it and " if command == TRAIN else ""
             why = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
             raise RunError(f"{file}: {why}; {step}run `unitmargin {command}` again") from None
+
+
+def _frozen_of(model: Path) -> str | None:
+    """The SHA-256 of the weights that a model file says it was frozen of; None of a damaged one."""
+    try:
+        facts = parse_json(read_header(model).get("facts", "{}"))
+    except (ValueError, OSError):
+        return None
+    return str(facts.get(WEIGHTS_FACT, "")) if isinstance(facts, dict) else None
 
 
 def _require_report(report: Path, files: Mapping[str, Path]) -> None:

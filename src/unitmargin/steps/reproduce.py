@@ -7,6 +7,7 @@ from pathlib import Path
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
+from unitmargin.paper.networks import own_row
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
@@ -162,23 +163,18 @@ def evaluate_rows(
 ) -> bool:
     """Certify what is not certified yet, attack what a target wants attacked.
 
-    One target wants all its runs attacked or none; of several, those whose recipe is a row of one
-    that does. A broken promise stops no other row; the answer is whether there was none.
+    One target wants all its runs attacked or none; of several, those that are a row of one that
+    does. A broken promise stops no other row; the answer is whether there was none.
     """
     sound = True
-    attacked = {
-        read_recipe(embedded_recipe(name)).name
-        for target in targets
-        if target.searches
-        for name in target.recipes
-    }
+    attacked = {name for target in targets if target.searches for name in target.recipes}
     every = len(targets) == 1 and targets[0].searches
     for folder in map(RunFolder, folders):
         # Of each step the file that it writes last: the others may be of one that was interrupted.
         if not folder.certificate_facts_file.is_file():
             print(freeze_run(folder))
             print(certify_run(folder, data=budget.data))
-        if not (every or folder.recipe().name in attacked):
+        if not (every or own_row(folder.recipe()) in attacked):
             continue
         if folder.checks_file.is_file():
             passed = recall(folder, solvers)
@@ -243,10 +239,12 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
     for name, chosen in known_targets(target).items():
         # Under "all", runs that were made for another target alone are left out.
         free = target != ALL or not chosen.searches
-        taken = filter(chosen.takes, folders)
+        taken = [folder for folder in folders if chosen.takes(folder)]
         usable = [folder for folder in taken if free or folder.checks_file.is_file()]
         written = write_output(name, chosen.write(usable), out)
         counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
+        if left := len(taken) - len(usable):
+            counted += f", without {left} that no solver searched,"
         lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")
     return "\n".join(lines)
 
