@@ -6,8 +6,7 @@ from pathlib import Path
 
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
-from unitmargin.paper import TARGETS, Output, Target, to_latex, to_markdown
-from unitmargin.paper.networks import own_row
+from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_markdown
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
