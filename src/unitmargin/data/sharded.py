@@ -41,8 +41,7 @@ def shards(
     Raises:
         ImportError: webdataset is missing.
         DataError: a shard of test images that is not there, a test image of a class or a size that
-            training images do not have, and what :func:`open_shards` and
-            :class:`Dataset` refuse.
+            training images do not have, and what :func:`open_shards` and :class:`Dataset` refuse.
 
     Example:
         >>> shards(Path("a-{00..19}.tar"), test="b-00.tar").classes  # doctest: +SKIP

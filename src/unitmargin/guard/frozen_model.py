@@ -20,8 +20,8 @@ class FrozenModel:
 
     Sealed, it keeps the network as the profile evaluates it, with its bounds, and nothing to
     compare it with; else it compares all weights, as they are stored and as they are evaluated, at
-    every evaluation. The environment is asked at
-    every evaluation in both cases. Inputs are of ``dtype``, the type of the profile.
+    every evaluation. The environment is asked at every evaluation in both cases. Inputs are of
+    ``dtype``, the type of the profile.
 
     Args:
         path: the file.

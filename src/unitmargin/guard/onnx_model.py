@@ -87,8 +87,7 @@ class OnnxModel:
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"{file} does not exist; {STEP}")
-        digest = _found_digest(file)
-        _require_content(file, digest)
+        digest = _require_content(file)
         self.session = _open(file, threads, level)
         stated = _metadata(file, self.session)
         if stated.get("format") != FORMAT:
@@ -96,7 +95,7 @@ class OnnxModel:
                 f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; {STEP}"
             )
         if digest is None:
-            _require_content(file, stated.get(DIGEST))
+            _require_content(file, stated.get(DIGEST))  # as another program may write it
         try:
             self._read(stated)
         except (LookupError, TypeError, ValueError) as error:
@@ -154,12 +153,6 @@ def content_sha256(content: bytes, stated: str) -> str:
     return digest.hexdigest()
 
 
-def _found_digest(file: Path) -> str | None:
-    """The hash that a file states, before anything else of it is judged; None if none is seen."""
-    found = STATED.search(file.read_bytes())
-    return None if found is None else found[1].decode()
-
-
 def _metadata(file: Path, session: Any) -> dict[str, str]:
     try:
         stated: dict[str, str] = session.get_modelmeta().custom_metadata_map
@@ -168,13 +161,18 @@ def _metadata(file: Path, session: Any) -> dict[str, str]:
     return stated
 
 
-def _require_content(file: Path, stated: str | None) -> None:
-    """Raise unless a file has the content whose hash it states; earlier exports state none."""
-    if stated is not None and content_sha256(file.read_bytes(), stated) != stated:
+def _require_content(file: Path, stated: str | None = None) -> str | None:
+    """Raise unless a file has the content whose hash it states; the hash, if it states one. By
+    default it is looked for in the bytes, before anything else of the file is judged."""
+    content = file.read_bytes()
+    if stated is None and (found := STATED.search(content)):
+        stated = found[1].decode()
+    if stated is not None and content_sha256(content, stated) != stated:
         raise ValueError(
             f"{file} must have the content whose {DIGEST} it states, got another one, which was "
             f"damaged, or written by another program; {STEP} again"
         )
+    return stated
 
 
 def _open(file: Path, threads: int | None, level: str) -> Any:
