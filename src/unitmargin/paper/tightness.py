@@ -47,10 +47,10 @@ HEADER = ("Model", "Input", "Box", "Space", *FIGURES, *CONDITIONS)
 NUMERIC = (*FIGURES, "Samples")
 OURS = len(HEADER) - HEADER.index("Our LB/MAP")
 
-PaperRow = tuple[str, str, bool]
+SearchedRow = tuple[str, str, bool]
 """Model, input and box, as the paper's tables name a row."""
 
-Measured = tuple[PaperRow | None, Row, Row]
+Measured = tuple[SearchedRow | None, Row, Row]
 """One search of runs: the paper's row it belongs to, if any; its name and space, and our cells."""
 
 
@@ -147,7 +147,7 @@ def tightness_figures(runs: Sequence[RunFolder]) -> dict[str, tuple[Figure, str]
     }
 
 
-def _key(printed: dict[str, Any]) -> PaperRow:
+def _key(printed: dict[str, Any]) -> SearchedRow:
     return printed["model"], printed["input"], printed["box"]
 
 

@@ -22,6 +22,7 @@ from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.certifier import holds_pixels, radius_space, stated_encoding
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.reading import RunReading
 from unitmargin.runs.recipe import IMAGES, NAMED_BY, Recipe
 from unitmargin.training.identity import DataIdentity
 from unitmargin.training.train import EpochRecord
@@ -96,7 +97,8 @@ def read_compared(folders: Sequence[RunFolder]) -> list[Compared]:
         twice = next(place for place, times in Counter(places).items() if times > 1)
         raise ValueError(f"folders must differ, got {twice} twice; name each run once")
     names = distinct_names([folder.recipe().name for folder in folders], places)
-    runs = [_read(folder, name) for folder, name in zip(folders, names, strict=True)]
+    readings = [RunReading(folder.path) for folder in folders]
+    runs = [_read(reading, name) for reading, name in zip(readings, names, strict=True)]
     for run in runs[1:]:
         _require_comparable(runs[0], run)
     return runs
@@ -153,7 +155,7 @@ def _radius(run: Compared) -> Values:
     return torch.where(run.certificates.right, run.certificates.radius, 0.0)
 
 
-def _read(folder: RunFolder, name: str) -> Compared:
+def _read(folder: RunReading, name: str) -> Compared:
     frozen, sha256 = folder.hashed_frozen()
     certificates = folder.certificates()
     trained, verified = folder.weights_file.is_file(), folder.checks_file.is_file()

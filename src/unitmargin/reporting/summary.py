@@ -23,6 +23,7 @@ from unitmargin.runs.certifier import holds_pixels, radius_space
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.measurements import PICTURES, Measurements
+from unitmargin.runs.reading import RunReading
 from unitmargin.runs.recipe import Recipe
 from unitmargin.training.train import EpochRecord
 
@@ -53,15 +54,16 @@ def read_evidence(folder: RunFolder) -> Evidence:
         RunError: a file is missing, damaged or does not fit the others; the message names the
             command.
     """
+    reading = RunReading(folder.path)
     return Evidence(
-        folder.recipe(),
-        folder.history(),
-        folder.frozen(),
-        folder.certificates(),
-        folder.findings(),
-        [search for search in folder.searches() if search.space == INPUT],
-        folder.measurements(),
-        read_provenance(folder),
+        reading.recipe(),
+        reading.history(),
+        reading.frozen(),
+        reading.certificates(),
+        reading.findings(),
+        [search for search in reading.searches() if search.space == INPUT],
+        reading.measurements(),
+        read_provenance(reading),
     )
 
 

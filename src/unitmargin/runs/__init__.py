@@ -2,5 +2,5 @@
 
 __all__ = [
     "certificates", "certifier", "findings", "folder", "history", "lock", "measurements", "opening",
-    "provenance", "recipe", "searches", "settings", "shipped", "weights",
+    "provenance", "reading", "recipe", "searches", "settings", "shipped", "weights",
 ]  # fmt: skip

@@ -131,7 +131,8 @@ class RunFolder:
         """Something that no run has in a folder without a recipe; nothing if there is none."""
         if self.recipe_file.exists() or not self.path.is_dir():
             return ""
-        own = {file.name for name, file in vars(self).items() if name != "path"}
+        files = (file for file in vars(self).values() if isinstance(file, Path))
+        own = {file.name for file in files if file != self.path}
         names = {name for name in given_names(self.path) if not name.startswith(".")}
         return min(names - own, default="")
 

@@ -8,6 +8,7 @@ from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_markdown
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
+from unitmargin.runs.reading import RunReading
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps.certify import certify_run
@@ -234,7 +235,7 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
     """
     lines = []
     require_runs(runs)
-    folders = [RunFolder(path) for path in {path.resolve(): path for path in runs}.values()]
+    folders = [RunReading(path) for path in {path.resolve(): path for path in runs}.values()]
     for name, chosen in known_targets(target).items():
         # Under "all", runs that were made for another target alone are left out.
         free = target != ALL or not chosen.searches
