@@ -92,7 +92,8 @@ def against_peers(runs: Sequence[RunFolder]) -> Figure:
         (own, "ε in the network's input", "own inputs", [1.0] * len(groups)),
         (original, "ε in original pixels", "original pixels", pixels),
     ):
-        draw(axes, bands(groups, factors), names, words, f"Certified accuracy, {title}")
+        lines = bands(names, groups, factors)
+        draw(axes, lines, names, words, f"Certified accuracy, {title}")
     return figure
 
 
@@ -100,7 +101,8 @@ def at_original_size(runs: Sequence[RunFolder]) -> Figure:
     """Certified accuracy of both heads, and relative to the clean one for all networks."""
     figure, (unbounded, bounded, relative) = panels(3)
     groups = same_trainings(runs)
-    names, found = legend_names(groups), bands(groups, [1.0] * len(groups))
+    names = legend_names(groups)
+    found = bands(names, groups, [1.0] * len(groups))
     for axes, head in ((unbounded, "updU"), (bounded, "updB")):
         chosen = [
             band
@@ -160,11 +162,13 @@ def _clean(run: RunFolder) -> Float64[np.ndarray, " 1"]:
     return np.array([run.certificates().clean_accuracy])
 
 
-def bands(groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]) -> list[Band]:
-    """The curves of each group of runs, at radii times its factor."""
+def bands(
+    names: Sequence[str], groups: Sequence[Sequence[RunFolder]], factors: Sequence[float]
+) -> list[Band]:
+    """The curves of each group of runs by its name, at radii times its factor."""
     return [
         (name, np.stack([curve(run, factor) for run in group]))
-        for name, group, factor in zip(legend_names(groups), groups, factors, strict=True)
+        for name, group, factor in zip(names, groups, factors, strict=True)
     ]
 
 

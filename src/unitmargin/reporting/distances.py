@@ -32,7 +32,8 @@ def summarize_searches(searches: Sequence[Search], epsilons: Epsilons) -> dict[s
 
 def _closest(search: Search) -> dict[str, Any]:
     """Certificates against the closest point of all solvers, as the figures show them."""
-    return {name: describe(search)[name] for name in ("box", "n", "mean")}
+    figures = describe(search)
+    return {name: figures[name] for name in ("box", "n", "mean")}
 
 
 def false_positives(search: Search, epsilon: float) -> dict[str, Any]:
