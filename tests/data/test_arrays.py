@@ -156,3 +156,22 @@ def test_arrays_that_lie_column_by_column_are_read(tmp_path: Path, channels: int
     dataset = npz(path)
     assert torch.equal(dataset.train.inputs, dataset.test.inputs)
     assert dataset.in_shape == (channels, 5, 6)
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(
+    tmp_path: Path, way: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path)
+    if way == "read":
+        pytest.skip("what is read at once is not kept")
+    real = arrays._unpack
+
+    def unpack(*given: Any) -> None:
+        saved(tmp_path, x_train=IMAGES + 100)
+        real(*given)
+
+    monkeypatch.setattr(arrays, "_unpack", unpack)
+    with pytest.raises(DataError, match="must stay as it is while it is read"):
+        npz(path)
+    monkeypatch.undo()
+    assert not [folder for folder in cache.iterdir() if folder.name.startswith("arrays")]

@@ -2,6 +2,8 @@
 
 import hashlib
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
+from threading import Thread
 
 import pytest
 
@@ -67,3 +69,17 @@ def test_a_failed_download_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the download failed"):
         download((tmp_path / "absent").as_uri(), SHA256, folder)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"no\r\n"])
+def test_a_broken_answer_is_a_failed_download(folder: Path, answer: bytes) -> None:
+    class Server(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1000)
+            self.request.sendall(answer)
+
+    with TCPServer(("127.0.0.1", 0), Server) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(DataError, match="the download failed|must have SHA-256"):
+            download(f"http://127.0.0.1:{server.server_address[1]}/a.bin", SHA256, folder)
+    assert not [*folder.iterdir()]

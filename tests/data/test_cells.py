@@ -1,10 +1,13 @@
 """Rows of tables: the same cells from csv and Parquet, each with where it is found."""
 
+import datetime
 import sys
 from pathlib import Path
 
 import pandas as pd
+import pyarrow
 import pytest
+from pyarrow.parquet import write_table
 
 from unitmargin.data.cells import read_rows, whole
 from unitmargin.data.files import DataError
@@ -100,3 +103,23 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(DataError, match=r"pip install unitmargin\[tables\]"):
         whole(path)
+
+
+def test_columns_of_lists_records_and_bytes_are_named_where_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    columns = {
+        "number": [1.5, 2.5],
+        "list": [[1.0, 2.0], [3.0]],
+        "record": [{"a": 1}, {"a": 2}],
+        "bytes": [b"a", b"b"],
+        "date": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
+    }
+    path = tmp_path / "a.parquet"
+    write_table(pyarrow.table(columns), path)
+    rows = whole(path)
+    assert rows.column("number") == ["1.5", "2.5"]
+    assert rows.column("date") == ["2020-01-01", "2020-01-02"]
+    for name, kind in (("list", "list<"), ("record", "struct<"), ("bytes", "binary")):
+        with pytest.raises(ValueError, match=f"'{name}' must hold numbers or words, got {kind}"):
+            rows.column(name)

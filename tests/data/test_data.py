@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from data.tiny import kept, write_folder
 
-from unitmargin.data import DATASETS, load_dataset
+from unitmargin.data import DATASETS, Split, TableOptions, load_dataset
 
 MADE = ["digits", "moons", "circles", "blobs", "spirals"]
 
@@ -67,3 +68,33 @@ def test_the_import_is_light() -> None:
     code = f"import sys, unitmargin.data; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "rule"),
+    [
+        ("npz", {"test": "b.npz"}, 'test must be left out .* it is an option of "shards"'),
+        ("images", {"test": "photos"}, "test must be left out for data set 'images'"),
+        ("table", {"test": "b.csv"}, r"by table=TableOptions\(test=...\)"),
+        ("digits", {"test": "x"}, "test must be left out for data set 'digits'"),
+        ("shards", {"test": "b.tar", "test_share": 0.5}, "test_share must be left out"),
+        ("shards", {"test": "b.tar", "label": "y"}, 'label must be .* option of "images"'),
+        ("npz", {"resize": 8}, 'resize must be .* it is an option of "images" and "shards"'),
+        ("images", {"table": TableOptions()}, "table must be left out for data set 'images'"),
+        ("table", {"split": Split(classes=["a"], train=[], test=[])}, "split must be left out"),
+    ],
+)
+def test_options_that_a_data_set_has_no_use_for_are_refused(
+    name: str, options: dict[str, Any], rule: str
+) -> None:
+    with pytest.raises(ValueError, match=rule):
+        load_dataset(name, None if name == "digits" else "a.file", **options)
+
+
+def test_inputs_that_are_mapped_are_written_in_a_copy(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
+    mapped = load_dataset("images", write_folder(tmp_path / "pets", pets)).train.inputs
+    copy = mapped.clone()
+    copy.fill_(0)
+    assert int(mapped.max()) > int(copy.max()) == 0

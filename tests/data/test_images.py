@@ -4,12 +4,15 @@ import lzma
 import os
 import tarfile
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 import torch
 from data.tiny import kept, photo, png, tar_bytes, write_folder, zip_bytes
+from pyarrow.parquet import write_table
 
 import unitmargin.data.pixels
 from unitmargin.data.files import DataError
@@ -394,3 +397,42 @@ def test_a_changed_copy_of_mapped_samples_has_a_hash_of_its_own(
     for _ in range(2):
         assert len({part.sha256 for part in (samples, *changed)}) == 6
     assert not changed[0].mapped
+
+
+@pytest.mark.parametrize("change", ["replaced", "gone"])
+def test_data_that_change_while_they_are_read_are_not_kept(
+    tmp_path: Path,
+    cache: Path,
+    pets: dict[str, bytes],
+    change: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else what was decoded would stand for ever under the name of what was there before."""
+    folder = write_folder(tmp_path / "a", pets)
+    last = folder / max(pets)
+    truth = images(folder, tmp_path / "other")
+    begun = {"replaced": lambda: last.write_bytes(png(200)), "gone": last.unlink}
+    module = import_module("unitmargin.data.images")
+    real = module.decode_images
+
+    def decode(*given: object) -> None:
+        begun[change]()
+        real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "decode_images", decode)
+    with pytest.raises(DataError, match="must stay as it is while it is read, got .*load it again"):
+        images(folder)
+    assert kept(cache) == []
+    monkeypatch.undo()
+    last.write_bytes(pets[max(pets)])
+    monkeypatch.setenv("UNITMARGIN_CACHE", str(cache))
+    assert torch.equal(images(folder).train.inputs, truth.train.inputs)
+
+
+def test_a_column_that_is_called_none_is_no_missing_column(tmp_path: Path) -> None:
+    columns = {"image": [png(n) for n in range(6)], "None": ["x", "y"] * 3, "label": ["0", "1"] * 3}
+    file = tmp_path / "a.parquet"
+    write_table(pyarrow.table(columns), file)
+    os.utime(file)
+    for label, classes in ((None, ("0", "1")), ("None", ("x", "y"))):
+        assert images(file, options=ImageOptions(label=label)).classes == classes

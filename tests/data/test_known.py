@@ -1,6 +1,7 @@
 """Images that lie beside those of a split: of any kind, and of no account."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -133,3 +134,12 @@ def test_an_image_that_is_gone_is_named_before_any_is_decoded() -> None:
     assert known_images(layout, entries, own, Path("photos")) == Layout(
         {"a/1.png": places["a/1.png"]}, ("a",), split=False
     )
+
+
+def test_names_need_no_encoding(tmp_path: Path) -> None:
+    """Those of files on Linux are bytes; some are not UTF-8."""
+    folder = write_folder(tmp_path / "photos", GREY)
+    (folder / "a" / os.fsdecode(b"\xe9.png")).write_bytes(png(50, mode="L"))
+    first = images(folder)
+    (folder / "a/new.png").write_bytes(png(60, mode="L"))
+    require_same(images(folder, split=first.split), first)

@@ -1,5 +1,6 @@
 """Images in Parquet files: as data sets, and as new inputs."""
 
+import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,12 @@ def test_memory_does_not_follow_the_number_of_rows(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6e6
+
+
+def test_words_beside_stated_class_names_are_named(tmp_path: Path) -> None:
+    table = pa.table({"image": [png(1), png(2)], "label": ["cat", "Dog"]})
+    features = {"info": {"features": {"label": {"names": [*NAMES], "_type": "ClassLabel"}}}}
+    stated = table.replace_schema_metadata({"huggingface": json.dumps(features)})
+    write_table(stated, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"row 2: 'label' must be one of the class names .*'Dog'"):
+        images(tmp_path / "a.parquet")

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas
 import pytest
 import torch
@@ -261,3 +262,13 @@ def test_data_frames_that_are_no_inputs_are_refused(frame: pandas.DataFrame, mes
 def test_samples_carry_no_graph() -> None:
     inputs = torch.rand(4, 3, requires_grad=True)
     assert not as_samples((inputs, LABELS)).inputs.requires_grad
+
+
+def test_a_scale_is_a_number_of_any_kind() -> None:
+    inputs, labels = torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4)
+    first, other = Samples(inputs, labels, 255.0), Samples(inputs, labels, np.float64(255))
+    assert (other.sha256, type(other.scale)) == (first.sha256, float)
+    whole = Samples.__new__(Samples)  # past the check of types, which users do not have
+    vars(whole).update(inputs=inputs, labels=labels, scale=255, upsample=1, rows=None, origin=None)
+    whole.__post_init__()
+    assert (whole.sha256, type(whole.scale)) == (first.sha256, float)

@@ -31,6 +31,8 @@ def parted(path: Path) -> tuple[list[str], list[str]]:
         (["my_train_set.parquet", "my_test_set.parquet"], 1, 1),
         (["a.parquet", "b.parquet", ".hidden.parquet"], 2, 0),
         (["train-00000-of-00001.PARQUET", "test-00000-of-00001.Parquet"], 1, 1),
+        (["Train.parquet", "TEST.parquet"], 1, 1),
+        (["Train/0.parquet", "Train/1.parquet", "Test/0.parquet"], 2, 1),
         (["train.parquet"], 1, 0),
     ],
 )  # fmt: skip
@@ -39,7 +41,7 @@ def test_splits_are_told_by_the_names_of_files_or_folders(
 ) -> None:
     found = parted(touched(tmp_path, *names))
     assert tuple(map(len, found)) == (train, test)
-    assert all("test" in name or "validation" in name for name in found[1])
+    assert all("test" in name.lower() or "validation" in name for name in found[1])
 
 
 def test_a_validation_beside_a_test_is_left_out(tmp_path: Path) -> None:

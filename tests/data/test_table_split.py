@@ -68,3 +68,13 @@ def test_classes_of_many_copies_have_test_rows() -> None:
 
 def test_no_row_is_drawn_where_test_rows_have_a_table() -> None:
     assert not any(drawn(CELLS, LABELS, test="b.csv"))
+
+
+def test_zero_has_no_sign() -> None:
+    cells = [[sign + cell[0].lstrip("-"), cell[1]] for cell in CELLS[:30] for sign in ("", "-")]
+    zeros = [[sign + "0.0", word] for word in map(str, range(30)) for sign in ("", "-")]
+    labels = [0, 0, 1, 1] * 15
+    found = drawn(zeros, labels)
+    assert any(found)
+    assert found[::2] == found[1::2]
+    assert drawn(cells, labels)[::2] != drawn(cells, labels)[1::2]

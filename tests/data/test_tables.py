@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import torch
+from pyarrow.parquet import write_table
 
 from unitmargin.data import (
     DataError,
@@ -211,7 +213,7 @@ def test_options_fit_each_other() -> None:
         with pytest.raises(ValueError, match=rule):
             load_dataset("table", "a.csv", table=TableOptions(**options))  # type: ignore[arg-type]
     with pytest.raises(
-        ValueError, match="table must be left out for data set 'digits', got test_share"
+        ValueError, match="table must be left out for data set 'digits', got TableOptions"
     ):
         load_dataset("digits", table=TableOptions())
     with pytest.raises(ValueError, match="path must be given for data set 'table'"):
@@ -249,3 +251,19 @@ def test_deviations_are_right_at_every_magnitude(tmp_path: Path, scale: float) -
     train = dataset.train.inputs[:, 0].double().numpy()
     assert np.std(train) == pytest.approx(1.0, abs=1e-6)
     assert unit / scale == pytest.approx(ROWS / 12**0.5, rel=0.2)
+
+
+def test_a_column_of_lists_may_be_ignored_and_is_no_category(tmp_path: Path) -> None:
+    columns = {
+        "age": range(20),
+        "embedding": [[n, 1.0] for n in range(20)],
+        "class": ["a", "b"] * 10,
+    }
+    path = tmp_path / "a.parquet"
+    write_table(pyarrow.table(columns), path)
+    with pytest.raises(
+        DataError, match="'embedding' must hold numbers or words, got list<.*ignore"
+    ):
+        load_dataset("table", path)
+    options = TableOptions(ignore=["embedding"])
+    assert load_dataset("table", path, table=options).in_shape == (1,)

@@ -208,3 +208,14 @@ def test_a_name_like_a_command_is_a_file(tmp_path: Path, monkeypatch: pytest.Mon
     (image,) = shards.every_image()
     assert round(255 * float(image[0, 0, 0, 0])) == 7
     assert not Path("made.tar").exists()
+
+
+def test_shards_that_change_under_a_training_are_named(tmp_path: Path, pattern: str) -> None:
+    shards = open_shards(pattern, ImageOptions())
+    file = shards.files[0]
+    file.write_bytes(tar_bytes({"a.png": png(1), "a.cls": b"other"}))
+    with pytest.raises(DataError, match=f"{file}: must stay as it is .* the class 'other'"):
+        list(shards.every_image())
+    file.write_bytes(tar_bytes({"0.png": bytes(9000)})[:5000])
+    with pytest.raises(DataError, match=f"{file}: must be readable"):
+        list(shards.every_image())

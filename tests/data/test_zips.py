@@ -94,3 +94,28 @@ def test_a_damaged_content_is_noticed(tmp_path: Path) -> None:
 def test_an_archive_behind_other_bytes_is_none(tmp_path: Path) -> None:
     stream = io.BytesIO(b"#!/bin/sh\n" + zip_bytes(FILES))
     assert not is_zip(written(tmp_path / "a.zip", stream.getvalue()))
+
+
+def without_flag(whole: bytes) -> bytes:
+    """An archive as the `zip` of Linux writes it: names in UTF-8, and no flag that says so."""
+    bare = bytearray(whole)
+    for magic, place in ((b"PK\x03\x04", 7), (b"PK\x01\x02", 9)):
+        at = bare.find(magic)
+        while at >= 0:
+            bare[at + place] &= ~8
+            at = bare.find(magic, at + 1)
+    return bytes(bare)
+
+
+def test_names_in_utf_8_need_no_flag(tmp_path: Path) -> None:
+    files = {"café/über.txt": b"x", "日本/a.txt": b"y", "plain/b.txt": b"z"}
+    flagged = zip_bytes(files)
+    assert without_flag(flagged) != flagged
+    for content in (flagged, without_flag(flagged)):
+        assert contents(written(tmp_path / "a.zip", content)) == files
+
+
+def test_other_names_are_those_of_old_archives(tmp_path: Path) -> None:
+    whole = without_flag(zip_bytes({"caf\N{LATIN SMALL LETTER E WITH ACUTE}.txt": b"x"}))
+    old = whole.replace("café".encode(), b"caf\x82e")
+    assert contents(written(tmp_path / "a.zip", old)) == {"cafée.txt": b"x"}

@@ -1,6 +1,6 @@
 """Data sets by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,12 @@ DATASETS: dict[str, Loader] = {
 """All data sets; those that come from files are functions of a path and a cache folder."""
 
 
-OF_IMAGES = ("images", "shards")
-"""Data sets of images that are decoded."""
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "images": (*ImageOptions.model_fields, "split"),
+    "shards": ("resize", "channels", "test"),
+    "table": ("table",),
+}
+"""What :func:`load_dataset` takes for a data set besides a path and a cache folder."""
 
 
 def load_dataset(
@@ -81,8 +85,11 @@ def load_dataset(
         table: how a "table" is read; default: as it is, see :class:`TableOptions`.
         test: of "shards", the pattern of the shards of test images.
         split: of "images", the split of a run (``Dataset.split``); default: one is drawn if needed.
-        options: of "images" and "shards": resize, channels, label, test_share, split_seed; see
-            :class:`ImageOptions`.
+        options: of "images" and "shards" resize and channels; of "images" label, test_share and
+            split_seed, too; see :class:`ImageOptions`.
+
+    Inputs that are mapped from a file of the cache folder can only be read: writing into them ends
+    the process. Write into a copy (``.clone()``).
 
     Raises:
         TypeError: a path, limit or table of another kind.
@@ -107,18 +114,9 @@ def load_dataset(
             "command line by --data"
         )
     given = ImageOptions(**options)
-    unwanted = [*given.given(), *(["split"] if split is not None else [])]
-    if name not in OF_IMAGES and unwanted:
-        raise ValueError(
-            f"{unwanted[0]} must be left out for data set {name!r}, which is read as it is, got "
-            f'{shown(options.get(unwanted[0], split))}; it is an option of "images"'
-        )
     if table is not None:
         require_kind("table", table, TableOptions, "pass unitmargin.data.TableOptions(...)")
-        if name != "table":
-            raise ValueError(
-                f'table must be left out for data set {name!r}, got {table}; it is of "table"'
-            )
+    _require_wanted(name, {"split": split, "table": table, "test": test, **options})
     own: dict[str, dict[str, Any]] = {
         "images": {"options": given, "split": split},
         "shards": {"options": given, "test": test or ""},
@@ -126,3 +124,16 @@ def load_dataset(
     }
     dataset = load() if name in MADE else load(file, folder, **own.get(name, {}))
     return dataset if limit is None else dataset.take(limit)
+
+
+def _require_wanted(name: str, options: Mapping[str, Any]) -> None:
+    """Raise for an option that a data set has no use for."""
+    for option, value in options.items():
+        if value is not None and option not in OPTIONS.get(name, ()):
+            owners = " and ".join(f'"{owner}"' for owner in OPTIONS if option in OPTIONS[owner])
+            step = f"it is an option of {owners}"
+            if (name, option) == ("table", "test"):
+                step = "name the table of test rows by table=TableOptions(test=...)"
+            raise ValueError(
+                f"{option} must be left out for data set {name!r}, got {shown(value)}; {step}"
+            )

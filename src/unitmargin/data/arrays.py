@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unitmargin.data.dataset import Dataset
 from unitmargin.data.files import DataError, not_found
 from unitmargin.data.headers import ColumnsError, read_header
-from unitmargin.data.kept import Arrays, Kept, keep_arrays, save_array
+from unitmargin.data.kept import Arrays, Kept, keep_arrays, save_array, unchanged
 from unitmargin.data.npy import Pages, RowWriter, as_mapped, map_array
 from unitmargin.data.origin import Origin
 from unitmargin.data.remembered import remembered_fingerprint
@@ -78,7 +78,8 @@ def keep_dataset(
     """The data set of arrays that ``make`` writes into a folder, once for the content of a path and
     the name: a folder may hold several data sets."""
     content = remembered_fingerprint(path, cache)
-    kept = keep_arrays(cache, f"arrays-{CACHE_VERSION}-{name}-{content}", make)
+    checked = unchanged(path, content, partial(remembered_fingerprint, path, cache), make)
+    kept = keep_arrays(cache, f"arrays-{CACHE_VERSION}-{name}-{content}", checked)
     return dataset_of_arrays(kept.arrays, name, path, kept)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 
 from tqdm.auto import tqdm
@@ -61,7 +62,7 @@ def download(url: str, sha256: str, folder: Path) -> Path:
     with write_aside(file) as aside:
         try:
             _fetch(url, aside)
-        except OSError as fault:
+        except (OSError, HTTPException) as fault:
             raise DataError(f"{url}: the download failed: {fault}; {advice}") from fault
         found = fingerprint(aside)
         if found != sha256:

@@ -2,9 +2,10 @@
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from unitmargin.data.files import DataError, not_found, unreadable
 from unitmargin.foundation.cells import is_number, text_of
@@ -28,15 +29,27 @@ class Rows:
         cells: one list a row, without blanks around.
         lines: where each row is found in the file.
         word: what is counted, "line" or "row".
+        nested: columns whose cells are neither numbers nor words, with their type; what stands in
+            ``cells`` for them is empty.
     """
 
     header: list[str]
     cells: list[list[str]]
     lines: list[int]
     word: str
+    nested: dict[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> list[str]:
-        """The cells of a column."""
+        """The cells of a column.
+
+        Raises:
+            ValueError: they are neither numbers nor words.
+        """
+        if name in self.nested:
+            raise ValueError(
+                f"{shown(name)} must hold numbers or words, got {self.nested[name]}; give each "
+                "number a column of its own, or leave the column out by ignore"
+            )
         place = self.header.index(name)
         return [row[place] for row in self.cells]
 
@@ -74,7 +87,7 @@ def whole(path: Path) -> Rows:
         raise DataError(f"{path}: must hold one row at least, got none; name another file")
     cells = [row for chunk in chunks for row in chunk.cells]
     lines = [line for chunk in chunks for line in chunk.lines]
-    return Rows(chunks[0].header, cells, lines, chunks[0].word)
+    return Rows(chunks[0].header, cells, lines, chunks[0].word, chunks[0].nested)
 
 
 def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -120,22 +133,37 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
     except ImportError as error:
         raise not_installed(path, "pandas and pyarrow", error) from None
     with ParquetFile(path) as file:
-        done = 0
+        nested, done = _nested(file.schema_arrow), 0
         for batch in file.iter_batches(size):
             frame = batch.to_pandas()
             header = [str(name).strip() for name in frame.columns]
             _require_header(header)
             missing = frame.isna()
             columns = [
-                ["" if gone else text_of(cell) for cell, gone in zip(own, lost, strict=True)]
-                for own, lost in (
-                    (frame.iloc[:, place].tolist(), missing.iloc[:, place].tolist())
-                    for place in range(len(header))
-                )
+                [""] * len(frame) if name in nested else _texts(frame, missing, place)
+                for place, name in enumerate(header)
             ]
             cells = [[*row] for row in zip(*columns, strict=True)]
-            yield Rows(header, cells, [*range(done + 1, done + len(cells) + 1)], "row")
+            yield Rows(header, cells, [*range(done + 1, done + len(cells) + 1)], "row", nested)
             done += len(cells)
+
+
+def _texts(frame: Any, missing: Any, place: int) -> list[str]:
+    """The cells of a column of a data frame as text, empty where there is none."""
+    cells, gone = frame.iloc[:, place].tolist(), missing.iloc[:, place].tolist()
+    return ["" if lost else text_of(cell) for cell, lost in zip(cells, gone, strict=True)]
+
+
+def _nested(schema: Any) -> dict[str, str]:
+    """Columns of lists, records and bytes, with their types."""
+    from pyarrow import types
+
+    kinds = types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
+    return {
+        str(column.name).strip(): str(column.type)
+        for column in schema
+        if any(kind(column.type) for kind in kinds)
+    }
 
 
 def not_installed(path: Path, packages: str, error: ImportError) -> DataError:

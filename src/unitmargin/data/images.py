@@ -1,6 +1,7 @@
 """Folders and archives of images, with one folder for each class."""
 
 import hashlib
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,14 @@ from unitmargin.data.decoding import decode
 from unitmargin.data.files import DataError, members, progress_bar
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.image_writer import ImageWriter
-from unitmargin.data.kept import Kept, find_arrays, keep_arrays, save_array
+from unitmargin.data.kept import (
+    Kept,
+    changed_data,
+    find_arrays,
+    keep_arrays,
+    save_array,
+    unchanged,
+)
 from unitmargin.data.known import Entries, keeps_others, known_images
 from unitmargin.data.layout import Layout, read_layout
 from unitmargin.data.npy import Pages, as_mapped, map_array
@@ -30,7 +38,7 @@ from unitmargin.data.shards import Shard, find_shards, fingerprint_shards, split
 from unitmargin.data.split import Split, SplitImage, draw_split, find_split
 from unitmargin.foundation.numbers import shown
 
-CACHE_VERSION = 5
+CACHE_VERSION = 6
 """Part of the name of a cached file: raise it when the same images give other arrays."""
 
 
@@ -91,12 +99,14 @@ def images(
             f"{shown(options.label)}; leave it out, or name Parquet files"
         )
     source = Source(path, shards, options, split)
-    found = f"images-{CACHE_VERSION}-{_content(path, shards, options, cache)}-{form}"
+    fingerprint = partial(_content, path, shards, options, cache)
+    content = fingerprint()
+    found = f"images-{CACHE_VERSION}-{content}-{form}"
     known = split is not None and _has_others(source, split, cache, found)
     kept = keep_arrays(
         cache,
         _known_name(found, split) if split and known else found,
-        lambda folder: _make(folder, source, name, known),
+        unchanged(path, content, fingerprint, lambda folder: _make(folder, source, name, known)),
     )
     return _dataset(kept, name, path, options, split)
 
@@ -146,7 +156,7 @@ def _has_others(source: Source, split: Split, cache: Path | None, found: str) ->
 
 def _known_name(found: str, split: Split) -> str:
     """The name under which images of a split alone are kept."""
-    return f"{found}-{hashlib.sha256(split.model_dump_json().encode()).hexdigest()}"
+    return f"{found}-{hashlib.sha256(json.dumps(split.model_dump()).encode()).hexdigest()}"
 
 
 def _content(path: Path, shards: list[Shard], options: ImageOptions, cache: Path | None) -> str:
@@ -156,7 +166,7 @@ def _content(path: Path, shards: list[Shard], options: ImageOptions, cache: Path
     label = options.label
     files = [(shard.name, shard.file) for shard in shards]
     compute = partial(fingerprint_shards, shards, label)
-    return remembered(source_memory(cache, f"{path.resolve()}\0{label}"), files, compute)
+    return remembered(source_memory(cache, f"{path.resolve()}\0{label!r}"), files, compute)
 
 
 def _make(folder: Path, source: Source, name: str, known: bool) -> None:
@@ -182,7 +192,11 @@ def decode_images(
     layout: Layout,
     options: ImageOptions,
 ) -> None:
-    """Write images into a folder of the cache, at the places of a layout."""
+    """Write images into a folder of the cache, at the places of a layout.
+
+    Raises:
+        DataError: an image that cannot be decoded, or a place without one.
+    """
     under_way: deque[tuple[str, int, bytes]] = deque()
     with ImageWriter(folder, len(layout.places)) as writer:
         contents = _contents(path, entries, layout, writer, under_way)
@@ -190,6 +204,10 @@ def decode_images(
             name, place, digest = under_way.popleft()
             _require_size(f"{path}: {name}", image.shape, writer.size)
             writer.put(place, digest, image)
+    written = writer.done.any(axis=1)
+    if not written.all():
+        lost = [*layout.places][int(written.argmin())]
+        raise changed_data(path, f"{lost} no more")
 
 
 def _of_files(path: Path, progress: str) -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -76,6 +76,25 @@ def keep_arrays(cache: Path | None, name: str, make: Callable[[Path], None]) -> 
         ) from fault
 
 
+def unchanged(
+    path: Path, content: str, fingerprint: Callable[[], str], make: Callable[[Path], None]
+) -> Callable[[Path], None]:
+    """``make``, refused where the data has another fingerprint after it than before: what it wrote
+    would be kept under the name of what it has not read."""
+
+    def checked(folder: Path) -> None:
+        make(folder)
+        if fingerprint() != content:
+            raise changed_data(path, "another content")
+
+    return checked
+
+
+def changed_data(path: Path, got: str) -> DataError:
+    """The error for data that was written to while it was read."""
+    return DataError(f"{path}: must stay as it is while it is read, got {got}; load it again")
+
+
 def find_arrays(cache: Path | None, name: str) -> Kept | None:
     """The arrays of that name in the cache folder, None where they are not there or not whole."""
     try:

@@ -8,7 +8,7 @@ from unitmargin.data.files import DataError
 from unitmargin.data.layout import Layout, Place
 from unitmargin.data.parquet_columns import ImageColumns, find_columns, image_columns, opened
 from unitmargin.data.shards import Shard, find_shards, split_shards
-from unitmargin.foundation.cells import is_number
+from unitmargin.foundation.cells import class_order
 from unitmargin.foundation.numbers import shown
 
 BATCH = 64
@@ -109,8 +109,7 @@ def _classes(path: Path, places: dict[str, Place], names: tuple[str, ...]) -> tu
         )
     if names:
         return tuple(name for name in names if name in train)
-    numbers = all(map(is_number, train))
-    return tuple(sorted(train, key=lambda word: (float(word), word) if numbers else word))
+    return tuple(class_order(train))
 
 
 def _words(stream: Any, path: Path, shard: Shard, columns: ImageColumns) -> Iterator[str]:
@@ -134,7 +133,14 @@ def _word(cell: Any, columns: ImageColumns, where: str) -> str | None:
     if cell is None or cell == "" or cell != cell:
         return None
     if isinstance(cell, str | bool):
-        return str(cell).strip() or None
+        word = str(cell).strip()
+        if columns.names and word and word not in columns.names:
+            raise DataError(
+                f"{where}: {shown(columns.label)} must be one of the class names that the file "
+                f"states ({', '.join(map(shown, columns.names))}), got {shown(word)}; correct it, "
+                "or write the file without its stated names"
+            )
+        return word or None
     whole = int(cell) if float(cell).is_integer() else None
     if whole == WITHHELD and columns.names:
         return None

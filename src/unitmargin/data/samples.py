@@ -55,7 +55,8 @@ class Samples:
     With ``rows`` the samples are these rows of the inputs, in that order, so that samples chosen
     among many take no memory; ``stored(index)`` gives inputs either way. Inputs may be mapped from
     a file, whose pages are then read when they are needed; ``origin`` says so of those that
-    :func:`load_dataset` maps, and that they were judged when they were written.
+    :func:`load_dataset` maps, and that they were judged when they were written. Writing into
+    mapped inputs ends the process: write into a copy (``.clone()``).
 
     Shapes: inputs are uint8 or float32 ``(m, *shape)``, labels int64 ``(n,)``, rows int64 ``(n,)``,
     on one device; n = m without rows. NumPy arrays and data frames become tensors.
@@ -104,6 +105,8 @@ class Samples:
                 f"upsample must be 1 for inputs that are no images, got "
                 f"{self.upsample} and inputs of shape {tuple(self.inputs.shape)}; leave it out"
             )
+        object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, "upsample", int(self.upsample))
 
     def __len__(self) -> int:
         return len(self.inputs if self.rows is None else self.rows)
@@ -119,7 +122,8 @@ class Samples:
         return self.origin is not None and self.origin.is_of(self.inputs)
 
     def stored(self, index: Tensor | slice) -> Tensor:
-        """The chosen inputs as they are stored; a slice may share their memory."""
+        """The chosen inputs as they are stored; a slice may share their memory, and mapped inputs
+        are then only read."""
         chosen = index if self.rows is None else self.rows[index]
         apart = isinstance(chosen, Tensor) and chosen.dtype == torch.int64 and chosen.ndim == 1
         if isinstance(chosen, Tensor) and apart and can_take_rows(self.inputs):

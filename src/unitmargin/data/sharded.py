@@ -3,7 +3,6 @@
 import hashlib
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from unitmargin.data.dataset import Dataset
 from unitmargin.data.files import DataError, missing_test
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.images import decode_images
-from unitmargin.data.kept import keep_arrays, save_array
+from unitmargin.data.kept import keep_arrays, save_array, unchanged
 from unitmargin.data.layout import Layout, Place
 from unitmargin.data.npy import Pages, as_mapped
 from unitmargin.data.origin import Origin
@@ -26,8 +25,6 @@ from unitmargin.data.tar_shards import (
     remembered_sha256,
 )
 from unitmargin.foundation.numbers import shown
-
-GREY_OR_COLOUR: dict[int, Literal[1, 3]] = {1: 1, 3: 3}
 
 
 def shards(
@@ -54,17 +51,16 @@ def shards(
             'test = "test-{00..01}.tar"'
         )
     train = open_shards(str(path), options, cache)
-    own = ImageOptions(
-        resize=options.resize, channels=options.channels or GREY_OR_COLOUR[train.in_shape[0]]
-    )
+    channels = options.channels if train.in_shape[0] == 1 else 3
+    own = ImageOptions(resize=options.resize, channels=channels)
     try:
         files = expand_shards(test)
     except DataError as fault:
         raise missing_test(fault) from None
-    hashes = "-".join(remembered_sha256(file, cache) for file in files)
-    content = f"{hashes}-{own.resize or 0}-{own.channels}-{train.sha256}"
-    name = f"test-{CACHE_VERSION}-{hashlib.sha256(content.encode()).hexdigest()}"
-    kept = keep_arrays(cache, name, partial(_make, files, own, train))
+    fingerprint = partial(_fingerprint, files, own, train, cache)
+    content = fingerprint()
+    make = unchanged(files[0], content, fingerprint, partial(_make, files, own, train))
+    kept = keep_arrays(cache, f"test-{CACHE_VERSION}-{content}", make)
     inputs = as_mapped(kept.arrays["x"])
     origin = Origin(inputs, kept.sha256["x"], kept.folder, Pages(kept.arrays["x"]))
     labels = torch.from_numpy(np.array(kept.arrays["labels"], np.int64))
@@ -75,9 +71,19 @@ def shards(
         raise DataError(f"{path}: {fault}") from fault
 
 
+def _fingerprint(
+    files: tuple[Path, ...], options: ImageOptions, train: TarShards, cache: Path | None
+) -> str:
+    """SHA-256 of the content of test shards, how images are made, and the training shards."""
+    hashes = "-".join(remembered_sha256(file, cache) for file in files)
+    content = f"{hashes}-{options.resize or 0}-{options.channels or 0}-{train.sha256}"
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _make(files: tuple[Path, ...], options: ImageOptions, train: TarShards, folder: Path) -> None:
     found = [(name, word) for file in files for name, _, word in entries(file)]
     numbers = {label: number for number, label in enumerate(train.classes)}
+    _require_different([name for name, _ in found])
     for name, word in found:
         if word not in numbers:
             raise DataError(
@@ -91,3 +97,15 @@ def _make(files: tuple[Path, ...], options: ImageOptions, train: TarShards, fold
     contents = ((name, read) for file in files for name, read, _ in entries(file))
     decode_images(folder, files[0].parent, contents, layout, options)
     save_array(folder, "labels", np.array([numbers[word] for _, word in found], np.int64))
+
+
+def _require_different(names: list[str]) -> None:
+    """Raise for a name that two test images have, which stand in one table by their names."""
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise DataError(
+                f"{name} must be the name of one test image, got it twice; name each shard once, "
+                "or pack it again"
+            )
+        known.add(name)

@@ -106,7 +106,7 @@ def fingerprint_shards(shards: list[Shard], label: str | None) -> str:
 def _split(name: Path) -> str:
     """Of the words of a file's name, or else of its folder's, the one that names a split."""
     for text in (name.stem, name.parent.name):
-        words = {word for word in re.split(r"[\W_]+", text) if word in (TRAIN, *HELD_OUT)}
+        words = {word for word in re.split(r"[\W_]+", text.lower()) if word in (TRAIN, *HELD_OUT)}
         if len(words) == 1:
             return words.pop()
     return ""
@@ -115,7 +115,7 @@ def _split(name: Path) -> str:
 def _require_one_home(path: Path, shards: list[Shard]) -> None:
     """Raise for files of several data sets, as one folder a configuration holds them."""
     folders = {Path(shard.name).parent for shard in shards}
-    homes = sorted({f.parent.as_posix() if f.name in (TRAIN, *HELD_OUT) else f.as_posix()
+    homes = sorted({f.parent.as_posix() if f.name.lower() in (TRAIN, *HELD_OUT) else f.as_posix()
                     for f in folders})  # fmt: skip
     if len(homes) > 1:
         raise DataError(

@@ -48,6 +48,6 @@ def draw_test_rows(
 
 
 def _hash(cells: list[str], seed: int) -> bytes:
-    """Of the values: a number counts as such, however it is written."""
-    values = [repr(float(cell)) if is_number(cell) else cell for cell in cells]
+    """Of the values: a number counts as such, however it is written, and -0 is 0."""
+    values = [repr(float(cell) + 0.0) if is_number(cell) else cell for cell in cells]
     return hashlib.sha256("\0".join([str(seed), *values]).encode()).digest()

@@ -17,7 +17,7 @@ from unitmargin.data.samples import Samples
 from unitmargin.data.split_options import LABELS
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.table_split import draw_test_rows
-from unitmargin.foundation.cells import is_missing, is_number
+from unitmargin.foundation.cells import class_order, is_missing, is_number
 from unitmargin.foundation.choice import advice, require_choice
 from unitmargin.foundation.numbers import shown
 
@@ -165,7 +165,7 @@ def _labels(rows: Rows, options: TableOptions) -> _Labels:
                     f"{rows.where(column, row)} must be a whole number or a word, the name of a "
                     f"class, got {shown(word)}; name another label column"
                 )
-    names = sorted(set(found), key=lambda word: (float(word), word) if whole_numbers else word)
+    names = class_order(found)
     if len(names) < 2:
         raise ValueError(
             f"{shown(column)} must hold two classes at least, got {shown(names[0])} alone; name "

@@ -21,13 +21,14 @@ from unitmargin.data.decoding import decode
 from unitmargin.data.files import DataError, explained
 from unitmargin.data.image_options import ImageOptions
 from unitmargin.data.image_writer import planes
-from unitmargin.data.kept import keep_arrays, save_array
+from unitmargin.data.kept import changed_data, keep_arrays, save_array, unchanged
 from unitmargin.data.layout import IMAGE_SUFFIXES
 from unitmargin.data.remembered import remembered, source_memory
 from unitmargin.data.samples import BYTES, UNIT
 from unitmargin.data.shard_entries import LABEL, class_word, entries, sample_part
-from unitmargin.foundation.cells import is_number
+from unitmargin.foundation.cells import class_order
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.numbers import shown
 
 CACHE_VERSION = 2
 """Part of the name of a kept index: raise it when the same files give another one."""
@@ -130,6 +131,8 @@ class TarShards:
                 name = f"{sample['__url__']}: {sample['__key__']}"
                 if suffixes:
                     label = class_word(sample.get(LABEL), name)
+                    if label not in numbers:
+                        raise changed_data(Path(sample["__url__"]), f"the class {shown(label)}")
                     yield f"{name}.{suffixes[0]}", sample[suffixes[0]], numbers[label]
 
     def _require_shape(self, name: str, shape: tuple[int, ...]) -> None:
@@ -150,7 +153,7 @@ def _grouped(files: Iterator[Path]) -> Generator[dict[str, Any], None, None]:
     from webdataset.tariterators import group_by_keys, tar_file_expander
 
     for file in files:
-        with file.open("rb") as stream:
+        with explained(file), file.open("rb") as stream:
             members = tar_file_expander([{"url": str(file), "stream": stream}])
             yield from group_by_keys(members, keys=partial(sample_part, file))
 
@@ -190,11 +193,10 @@ def open_shards(pattern: str, options: ImageOptions, cache: Path | None = None) 
         DataError: a file that is missing or damaged, an image without a class, or no image.
     """
     files = expand_shards(pattern)
-    hashes = [remembered_sha256(file, cache) for file in files]
-    form = json.dumps([hashes, options.images()])
-    sha256 = hashlib.sha256(form.encode()).hexdigest()
-    name = f"shards-{CACHE_VERSION}-{sha256}"
-    index = keep_arrays(cache, name, partial(_make_index, files, options)).arrays
+    fingerprint = partial(_fingerprint, files, options, cache)
+    sha256 = fingerprint()
+    make = unchanged(files[0], sha256, fingerprint, partial(_make_index, files, options))
+    index = keep_arrays(cache, f"shards-{CACHE_VERSION}-{sha256}", make).arrays
     return TarShards(
         files=files,
         labels=torch.from_numpy(np.array(index["labels"], np.int64)),
@@ -203,6 +205,12 @@ def open_shards(pattern: str, options: ImageOptions, cache: Path | None = None) 
         sha256=sha256,
         options=options,
     )
+
+
+def _fingerprint(files: tuple[Path, ...], options: ImageOptions, cache: Path | None) -> str:
+    """SHA-256 of the content of all shards and how images are made."""
+    hashes = [remembered_sha256(file, cache) for file in files]
+    return hashlib.sha256(json.dumps([hashes, options.images()]).encode()).hexdigest()
 
 
 def remembered_sha256(file: Path, cache: Path | None) -> str:
@@ -223,8 +231,7 @@ def _make_index(files: tuple[Path, ...], options: ImageOptions, folder: Path) ->
                 shape = (1 if image.ndim == 2 else 3, *image.shape[:2])
     if not words:
         raise DataError(f"{files[0]}: must hold an image and its .{LABEL}, got none; pack it again")
-    numbers = all(map(is_number, set(words)))
-    classes = sorted(set(words), key=lambda word: (float(word), word) if numbers else word)
+    classes = class_order(words)
     place = {word: number for number, word in enumerate(classes)}
     save_array(folder, "labels", np.array([place[word] for word in words], np.int64))
     save_array(folder, "classes", np.array(classes))

@@ -3,6 +3,7 @@
 import stat
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from unitmargin.data.files import (
 ENCRYPTED = 1
 """The flag of an entry whose content needs a password."""
 
+UTF8 = 0x800
+"""The flag of an entry whose name is UTF-8."""
+
 UNIX_MODE = 16
 """Bits of an entry's attributes below its file type as Unix states it."""
 
@@ -35,17 +39,21 @@ def zip_members(path: Path, progress: str | None = None) -> Iterator[Member]:
         entries = archive.infolist()
         with progress_bar(len(entries), progress, "file") as bar:
             for entry in entries:
-                name = inner_name(path, _slashes(entry))
+                name = inner_name(path, _name(entry))
                 if name and not left_out(name):
                     _require_plain(path, name, entry)
-                    yield Member(name, entry.is_dir(), partial(_read, path, archive, entry))
+                    yield Member(name, entry.is_dir(), partial(_read, path, archive, entry, name))
                 bar.update()
 
 
-def _slashes(entry: zipfile.ZipInfo) -> str:
-    """The name with ``/`` between its parts: some programs on Windows write backslashes."""
-    backslashes = "\\" in entry.filename and "/" not in entry.filename
-    return entry.filename.replace("\\", "/") if backslashes else entry.filename
+def _name(entry: zipfile.ZipInfo) -> str:
+    """The name in UTF-8, as programs on Unix write it without a flag that says so, and with ``/``
+    between its parts, where some programs on Windows write backslashes."""
+    name = entry.filename
+    if not entry.flag_bits & UTF8:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/") if "\\" in name and "/" not in name else name
 
 
 def _require_plain(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
@@ -59,7 +67,7 @@ def _require_plain(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
         )
 
 
-def _read(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    require_size(path, entry.filename, entry.file_size)
+def _read(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
+    require_size(path, name, entry.file_size)
     with explained(path):
         return archive.read(entry)

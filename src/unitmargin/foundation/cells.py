@@ -1,6 +1,7 @@
 """Cells of tables as text, and the numbers that they become."""
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +48,24 @@ def canonical(word: str) -> str:
     """
     floating = is_number(word) and any(sign in word for sign in FLOATING_SIGNS)
     return str(int(float(word))) if floating and float(word).is_integer() else word
+
+
+def class_order(names: Iterable[str]) -> list[str]:
+    """Different names of classes in their order: numbers by size, NaN last, others as words.
+
+    Example:
+        >>> class_order(["10", "9", "nan", "10"]), class_order(["10", "9", "a"])
+        (['9', '10', 'nan'], ['10', '9', 'a'])
+    """
+    different = {*names}
+    if not all(map(is_number, different)):
+        return sorted(different)
+    return sorted(different, key=lambda name: (math.isnan(float(name)), _finite(name), name))
+
+
+def _finite(name: str) -> float:
+    """The number, and 0 for NaN, which has no order."""
+    return 0.0 if math.isnan(float(name)) else float(name)
 
 
 def text_of(cell: Any) -> str:
