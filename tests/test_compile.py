@@ -127,3 +127,21 @@ def test_t8_certificates_hold_for_a_compiled_network(backend: str) -> None:
     command = [sys.executable, "-c", EXECUTIONS, backend]
     done = subprocess.run(command, capture_output=True, text=True)
     assert [int(count) > 150 for count in done.stdout.split()] == [True, True], done.stderr
+
+
+FAKE = """
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+import unitmargin as um
+
+for kind in (um.UGNN, um.MixingUGNN):
+    with FakeTensorMode():
+        kind((1, 8, 8), 3)(torch.rand(2, 1, 8, 8))
+    assert type(kind((1, 8, 8), 3)(torch.rand(2, 1, 8, 8)).detach()) is torch.Tensor
+"""
+
+
+def test_shapes_may_be_computed_without_numbers_before_a_network_is_used() -> None:
+    """What is kept for all calls must not be what holds none."""
+    done = subprocess.run([sys.executable, "-c", FAKE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -114,7 +114,7 @@ def test_odd_channels_are_refused(kind: str) -> None:
 
 
 def test_groups_of_less_than_two_are_refused() -> None:
-    with pytest.raises(ValueError, match="size must be at least 2, got 1"):
+    with pytest.raises(ValueError, match="size must be >= 2, got 1; use Abs"):
         GroupSort(1)
 
 

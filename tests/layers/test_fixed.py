@@ -212,3 +212,12 @@ def test_a_map_that_windows_do_not_tile_is_refused() -> None:
         for batch in (0, 1):
             with pytest.raises(ValueError, match="a multiple of 2 on both sides, got 3 x 4"):
                 layer(torch.zeros(batch, 1, 3, 4))
+
+
+def test_moments_skip_batches_without_inputs() -> None:
+    inputs = torch.rand(6, 2)
+    whole = normalize_from([inputs], 2, "channel")
+    parts = normalize_from([inputs[:0], inputs[:4], inputs[4:4], inputs[4:]], 2, "channel")
+    torch.testing.assert_close(parts.std, whole.std)
+    with pytest.raises(ValueError, match="batches must hold at least one input, got none"):
+        normalize_from([inputs[:0]], 2, "channel")

@@ -61,7 +61,7 @@ def test_growing_widths_are_refused() -> None:
 @pytest.mark.parametrize("linear", ORTHOGONAL_LINEARS)
 @pytest.mark.parametrize("width", [0, -1])
 def test_a_layer_has_an_output(linear: str, width: int) -> None:
-    with pytest.raises(ValueError, match=f"out_features must be at least 1, got {width}"):
+    with pytest.raises(ValueError, match=f"out_features must be >= 1, got {width}"):
         ORTHOGONAL_LINEARS[linear](4, width)
     with pytest.raises(ValueError, match=f"a width of hidden must be >= 1, got {width}"):
         DenseUGNN((4,), 2, linear=linear, hidden=(width,))

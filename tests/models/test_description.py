@@ -1,9 +1,12 @@
 """A network in words: two of equal words compute the same function of the same tensors."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
+from unitmargin.heads.upd import LbfgsUPD
+from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models import (
     UGNN,
     Classifier,
@@ -14,6 +17,7 @@ from unitmargin.models import (
     describe_network,
     without_settings,
 )
+from unitmargin.orthogonal import ORTHOGONAL_CONVS
 
 
 def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
@@ -21,9 +25,9 @@ def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
     assert describe_network(model) == {
         "input": "4x4x4",
         "normalize": "Normalize mean 4 std 4",
-        "features.0": "CayleyConv2d bias 4 raw 4x4x3x3",
+        "features.0": "CayleyConv2d [channels 4 to 4] bias 4 raw 4x4x3x3",
         "features.1": "GroupSort size 4",
-        "features.2": "CayleyConv2d bias 4 raw 4x4x3x3",
+        "features.2": "CayleyConv2d [channels 4 to 4] bias 4 raw 4x4x3x3",
         "features.3": "GroupSort size 4",
         "features.4": "MaxPool size 2",
         "features.5": "PixelUnshuffle factor 2",
@@ -45,6 +49,26 @@ def test_layers_on_slices_say_how_they_cut_maps() -> None:
         "OrthogonalReflection [arrangement Groups(map_size=(2, 2), size=8)] raw 2x8x32 bias 2x8"
     )
     assert without_settings(words["features.1"]) == "OrthogonalMixing raw 1x64x64 bias 1x64"
+
+
+def without_biases(kind: str, *channels: int) -> Callable[[], Classifier]:
+    """A network whose tensors do not tell how many channels its layers hand on."""
+    build = ORTHOGONAL_CONVS[kind]
+
+    def make() -> Classifier:
+        layers = [build(a, b, 3, (4, 4), bias=False) for a, b in pairwise(channels)]
+        return Classifier((4, 4, 4), 3, [*layers, Flatten()], 64, "simplex", None)
+
+    return make
+
+
+def lbfgs(steps: int) -> Callable[[], Classifier]:
+    def make() -> Classifier:
+        model = DenseUGNN((6,), 3, head="lbfgs")
+        model.head = LbfgsUPD(6, 3, steps)
+        return model
+
+    return make
 
 
 def mixing(*plan: str, absolute: float = 0.25) -> Callable[[], Classifier]:
@@ -90,6 +114,17 @@ PAIRS: dict[str, tuple[Callable[[], Classifier], Callable[[], Classifier], str]]
         mixing("reflect window 2 1"),
         "features.1",
     ),
+    "channels between convolutions": (
+        without_biases("bcop", 4, 4, 4),
+        without_biases("bcop", 4, 2, 4),
+        "features.0",
+    ),
+    "channels of skew convolutions": (
+        without_biases("skew", 4, 4, 4),
+        without_biases("skew", 4, 2, 4),
+        "features.0",
+    ),
+    "steps of a head": (lbfgs(1), lbfgs(3), "head"),
     "the map under kernels of one shape": (
         lambda: build_model("ugnn", (1, 8, 8), 3, depth=1, hidden=(3,)),
         lambda: build_model("ugnn", (1, 16, 4), 3, depth=1, hidden=(3,)),

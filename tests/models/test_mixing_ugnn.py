@@ -75,3 +75,8 @@ def test_a_wide_network_is_lipschitz_and_no_signed_distance_classifier() -> None
 def test_an_input_that_is_no_image_is_refused() -> None:
     with pytest.raises(ValueError, match="for vectors use the model dense_ugnn"):
         MixingUGNN((12,), 3)
+
+
+def test_a_share_is_at_most_one() -> None:
+    with pytest.raises(ValueError, match="absolute must be at most 1, got 1.5"):
+        MixingUGNN((1, 4, 4), 3, absolute=1.5)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from unitmargin.layers.normalize import Normalize
 from unitmargin.models import (
     MODELS,
+    UGNN,
     Classifier,
     DearEvaluationWarning,
     DenseUGNN,
@@ -133,3 +136,25 @@ def test_models_of_another_default_type_are_of_that_type() -> None:
             assert (logits - model.double()(x)).abs().max() <= 1e-12
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_statistics_are_a_copy_in_the_type_of_the_model() -> None:
+    mean, std = np.full(3, 0.5), np.full(3, 0.25)
+    own = Normalize(torch.from_numpy(mean), torch.from_numpy(std))
+    model = UGNN((3, 4, 4), 3, depth=1, normalize=own)
+    x = torch.rand(2, 3, 4, 4)
+    before = model(x)
+    own.mean += 1.0
+    mean += 1.0
+    assert torch.equal(model(x), before)
+    one = torch.tensor([0.5]).expand(3)
+    shared = UGNN((3, 4, 4), 3, depth=1, normalize=Normalize(one, one))
+    shared.load_state_dict(model.state_dict())
+    assert torch.equal(shared(x), before)
+
+
+def test_every_parameter_is_precise() -> None:
+    model = DenseUGNN((4,), 3)
+    model.head.half()
+    with pytest.raises(ValueError, match="parameters must be float32 or float64, got torch.float1"):
+        model(torch.rand(2, 4))

@@ -12,6 +12,7 @@ from unitmargin.layers.average_pool import ScaledAveragePool
 from unitmargin.layers.rearrangement import PixelUnshuffle
 from unitmargin.models import ConvexResidual
 from unitmargin.orthogonal.cholesky import CholeskyLinear
+from unitmargin.orthogonal.skew import SkewConv2d
 
 PARAMETERS = {
     "large_convnet": 2.64e6,
@@ -72,6 +73,8 @@ def test_lip_convnets_have_their_number_of_convolutions(name: str, each: int) ->
     model = build_model(name, (3, 32, 32), 10, width=2)
     kinds = [type(layer).__name__ for layer in model.features]
     assert kinds.count("SkewConv2d") == 5 * each
+    sides = [layer.kernel_size for layer in model.features if isinstance(layer, SkewConv2d)]
+    assert sides == [3] * (5 * each - 1) + [1]
     assert sum(isinstance(layer, PixelUnshuffle) for layer in model.features) == 5
     assert model(torch.rand(1, 3, 32, 32)).shape == (1, 10)
 

@@ -81,3 +81,9 @@ def test_wide_matrices_take_the_same_steps_on_their_gram_matrix() -> None:
         for _ in range(steps):
             expected = 1.5 * expected - 0.5 * expected @ expected.mT @ expected
         assert (bjorck(raw, steps) - expected).abs().max() <= 1e-13
+
+
+@pytest.mark.parametrize("scale", [1e-36, 1e-20, 3e-12, 1e10, 1e30])
+def test_the_weight_is_that_of_every_multiple(scale: float) -> None:
+    raw = torch.nn.init.orthogonal_(torch.empty(2, 4, 9)) * torch.tensor([0.6, 1.1])[:, None, None]
+    torch.testing.assert_close(bjorck(scale * raw), bjorck(raw), atol=2e-6, rtol=0)

@@ -1,12 +1,15 @@
 """The Cayley transform, and convolutions made of it."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jacobians import gnp_error, jacobian
 
-from unitmargin.orthogonal.cayley import CayleyConv2d, cayley
+from unitmargin.layers.contract import TrainableLayer
+from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d, cayley
 
 EXACTNESS = 1e-13
 """The promise of the docstring in float64."""
@@ -95,3 +98,25 @@ def test_singular_values_by_frequency_are_those_of_the_jacobian(map_size: tuple[
 def test_the_map_is_fixed_at_construction() -> None:
     with pytest.raises(ValueError, match="map size 4 x 6 .* got 6 x 4"):
         CayleyConv2d(2, 2, 3, (4, 6))(torch.zeros(1, 2, 6, 4))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: CayleyLinear(4, 3), lambda: ScaledCayleyConv2d(3, 3, 3, (4, 4))]
+)
+def test_the_transform_of_zeros_is_the_identity(make: Callable[[], TrainableLayer]) -> None:
+    layer = make()
+    with torch.no_grad():
+        layer.raw.zero_()  # type: ignore[union-attr, operator]
+    assert float((layer.singular_values() - 1).abs().max()) < 1e-6
+    x = torch.rand(2, 4) if isinstance(layer, CayleyLinear) else torch.rand(2, 3, 4, 4)
+    layer(x).sum().backward()
+    assert all(bool(p.grad.isfinite().all()) for p in layer.parameters() if p.grad is not None)
+
+
+def test_layers_are_made_by_vmap_over_their_weights() -> None:
+    layer, x = CayleyConv2d(3, 2, 3, (4, 4)), torch.rand(2, 3, 4, 4)
+    stacked = {
+        name: torch.stack([p.detach(), 0.5 * p.detach()]) for name, p in layer.named_parameters()
+    }
+    found = torch.func.vmap(lambda own: torch.func.functional_call(layer, own, (x,)))(stacked)
+    torch.testing.assert_close(found[0], layer(x), atol=1e-6, rtol=0)

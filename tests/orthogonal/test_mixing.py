@@ -131,3 +131,10 @@ def test_what_cannot_be_built_is_refused() -> None:
 def test_a_layer_says_what_it_is() -> None:
     text = repr(OrthogonalMixing(Windows((4, 4), 2, 1), 3))
     assert text == "OrthogonalMixing(Windows(map_size=(4, 4), size=2, shift=1), 1 x 12, absolute=3)"
+
+
+def test_a_layer_without_biases_has_none_to_train() -> None:
+    layer = OrthogonalMixing(Windows((4, 4), 2), channels=3, bias=False)
+    layer.requires_grad_(False).requires_grad_(True)
+    assert [name for name, _ in layer.named_parameters()] == ["raw"]
+    assert sorted(layer.state_dict()) == ["bias", "raw"]

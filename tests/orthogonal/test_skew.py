@@ -13,6 +13,7 @@ from unitmargin.orthogonal.skew import (
     exponential,
     scaled_skew_filter,
     skew_filter,
+    start_vectors,
     unrolled_norm,
 )
 
@@ -149,3 +150,28 @@ def test_dense_weights_are_rows_of_an_exponential() -> None:
 def test_even_kernels_are_refused() -> None:
     with pytest.raises(ValueError, match="kernel_size of a skew convolution must be odd, got 2"):
         SkewConv2d(2, 2, 2, (4, 4))
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-20, 3e-7, 1e-6, 1e9, 1e15, 1e20])
+def test_a_weight_is_that_of_every_multiple(scale: float) -> None:
+    """Squares of its entries would over- or underflow."""
+    dense, conv = SkewLinear(6, 4), SkewConv2d(3, 3, 3, (4, 4))
+    x, maps = torch.rand(5, 6), torch.rand(5, 3, 4, 4)
+    truth = dense.weight(), conv.eval()(maps), dense.train()(x), conv.train()(maps)
+    with torch.no_grad():
+        dense.raw *= scale
+        conv.raw *= scale
+    found = dense.weight(), conv.eval()(maps), dense.train()(x), conv.train()(maps)
+    for mine, other in zip(found, truth, strict=True):
+        torch.testing.assert_close(mine, other, atol=2e-6, rtol=0)
+    assert float((dense.singular_values() - 1).abs().max()) < 1e-6
+
+
+def test_starts_do_not_follow_the_default_type() -> None:
+    shape = (3, 3, 3, 3)
+    torch.set_default_dtype(torch.float64)
+    try:
+        wide = start_vectors(shape)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert all(map(torch.equal, wide, start_vectors(shape)))

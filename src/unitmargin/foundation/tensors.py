@@ -138,3 +138,14 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             return tensors, dict(file.metadata() or {})
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or truncated ({error})") from None
+
+
+def makes_numbers() -> bool:
+    """Whether a tensor that is made here holds numbers, and may be kept for later calls: those of a
+    compiler, and of a mode that computes shapes alone, do not.
+
+    Example:
+        >>> makes_numbers()
+        True
+    """
+    return not torch.compiler.is_compiling() and type(torch.empty(0, device="cpu")) is Tensor

@@ -8,6 +8,7 @@ from unitmargin.frozen.spectral import absolute_norm_bound, spectral_norm_bound
 from unitmargin.frozen.weighted import Errors, WeightedLayer
 from unitmargin.layers.arithmetic import Affine, Arithmetic, gamma, norm_bounds
 from unitmargin.layers.bounds import LayerConstants
+from unitmargin.layers.contract import require_vectors
 from unitmargin.layers.singular_values import singular_values
 
 
@@ -29,11 +30,7 @@ class Dense(WeightedLayer):
         self.register_buffer("bias", bias)
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
-        if x.ndim != 2:  # the bias of several rows would be larger than its bound
-            raise ValueError(
-                f"a dense layer needs x (batch, in), got shape {tuple(x.shape)}; put a Flatten "
-                "layer before it"
-            )
+        require_vectors(x)
         with torch.autocast(x.device.type, enabled=False):
             return torch.nn.functional.linear(x, self.weight, self.bias)
 

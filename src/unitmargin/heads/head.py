@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.contract import TrainableLayer, require_vectors
 from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal import OrthogonalLinear
@@ -33,6 +33,7 @@ class Head(TrainableLayer):
         """The weight, differentiable in the parameters."""
 
     def forward(self, x: Float[Tensor, "batch m"]) -> Float[Tensor, "batch c"]:
+        require_vectors(x)
         with torch.autocast(x.device.type, enabled=False):
             return nn.functional.linear(x.to(self.bias.dtype), self.weight(), self.bias)
 

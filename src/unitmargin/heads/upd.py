@@ -6,11 +6,13 @@ to all logits that changes neither label nor margin. Source: the paper, section 
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.dense import Dense
 from unitmargin.heads.head import Head
 from unitmargin.layers.contract import ManifoldParameters
@@ -134,7 +136,9 @@ class SimplexUPD(UPDHead):
     The exact projection of U on the UPD set (:math:`\bar u` the mean row of U). The L-BFGS
     iteration of the paper converges to the same point up to the square of U's distance from the
     set: 1e-3 for 10 classes and 512 features.
-    Guarantee: pair distances 1 to 1e-6 in float32, for 2 to 1000 classes.
+    Guarantee: pair distances 1 to 1e-6 in float32, for 2 to 1000 classes, from any U; the gradient
+    is finite where the differences of the rows of U are independent, as at the start. Of rows of
+    zeros, or two that are equal, it is not.
     Needs ``features >= classes - 1``. Cost: one SVD of (classes - 1) x features.
 
     Example:
@@ -205,7 +209,10 @@ class LbfgsUPD(UPDHead):
 
     def __init__(self, features: int, classes: int, steps: int = LBFGS_STEPS) -> None:
         super().__init__(features, classes)
-        self.steps = steps
+        self.steps = require_whole("steps", steps, 1, "use 3")
+
+    def settings(self) -> dict[str, Any]:
+        return {"steps": self.steps}
 
     def making_cost(self) -> float:
         gradients = self.steps * LBFGS_INNER_STEPS  # two products each

@@ -141,9 +141,7 @@ class GroupSort(Activation):
 
     def __init__(self, size: int = 2) -> None:
         super().__init__()
-        if size < 2:
-            raise ValueError(f"size must be at least 2, got {size}; use Abs for single channels")
-        self.group = size
+        self.group = require_whole("size", size, 2, "use Abs for single channels")
 
     def configuration(self) -> dict[str, Any]:
         return {"size": self.group}

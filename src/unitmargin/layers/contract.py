@@ -219,6 +219,15 @@ def require_maps(x: Tensor) -> None:
         )
 
 
+def require_vectors(x: Tensor) -> None:
+    """Raise unless ``x`` are vectors: the bias of several rows would be larger than its bound."""
+    if x.ndim != 2:
+        raise ValueError(
+            f"x must be vectors (batch, in), got shape {tuple(x.shape)}; put a Flatten layer "
+            "before the dense one"
+        )
+
+
 class GNPLayer(FixedLayer):
     """A fixed layer with ``J J^T = I`` almost everywhere."""
 

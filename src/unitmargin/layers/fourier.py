@@ -20,9 +20,10 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
+from unitmargin.foundation.tensors import makes_numbers
 from unitmargin.layers import half_plane
 from unitmargin.layers.contract import require_maps
-from unitmargin.layers.half_plane import Maps, Pairs, Real, Size
+from unitmargin.layers.half_plane import Maps, Pairs, Real, Size, require_size
 
 MATRIX_LIMIT = 64
 """Maps up to this many pixels are transformed by one matrix product, larger ones by FFT: measured
@@ -87,12 +88,10 @@ def angles(chosen: Points, points: Points, map_size: Size) -> Float[Tensor, "cho
 def circular_matrix(map_size: Size) -> Float[Tensor, "n n"]:
     """The transform of a small map, on the CPU whatever the default device: self-conjugate waves,
     then cosines and negative sines of each pair. A copy."""
-    return _kept_matrix(map_size).clone()
+    return _kept_matrix(map_size).clone() if makes_numbers() else _matrix(map_size)
 
 
-@lru_cache
-def _kept_matrix(map_size: Size) -> Float[Tensor, "n n"]:
-    """Made once: thousands of layers may need it."""
+def _matrix(map_size: Size) -> Float[Tensor, "n n"]:
     height, width = map_size
     points = [(row, column) for row in range(height) for column in range(width)]
     chosen = frequencies(height, width)
@@ -101,6 +100,10 @@ def _kept_matrix(map_size: Size) -> Float[Tensor, "n n"]:
         turned = angles(chosen.pairs, points, map_size)
         pairs = torch.stack((turned.cos(), -turned.sin()), dim=1).flatten(0, 1)
         return torch.cat((real, pairs * math.sqrt(2.0 / len(points))))
+
+
+_kept_matrix = lru_cache(_matrix)
+"""Made once: thousands of layers may need it."""
 
 
 class CircularTransform(nn.Module):
@@ -127,9 +130,9 @@ class CircularTransform(nn.Module):
 
     def __init__(self, map_size: Size) -> None:
         super().__init__()
-        self.map_size = map_size
-        self.n_pixels = map_size[0] * map_size[1]
-        chosen = frequencies(*map_size)
+        self.map_size = require_size(map_size)
+        self.n_pixels = math.prod(self.map_size)
+        chosen = frequencies(*self.map_size)
         self.n_real, self.n_pairs = len(chosen.real), len(chosen.pairs)
         self.by_matrix = self.n_pixels <= MATRIX_LIMIT
         if self.by_matrix:
@@ -226,7 +229,8 @@ class Spectrum(NamedTuple):
 
 def from_complex(real: Float[Tensor, "s out in"], pairs: Complex[Tensor, "p out in"]) -> Spectrum:
     """Spectrum of real blocks and complex blocks."""
-    return Spectrum(real, torch.stack((pairs.real, pairs.imag), dim=1))
+    # Not by pairs.real and pairs.imag, which torch.func.vmap does not take of a conjugate.
+    return Spectrum(real, torch.view_as_real(pairs.resolve_conj()).movedim(-1, 1))
 
 
 def _join_products(four: Float[Tensor, "p batches outs"]) -> Float[Tensor, "p 2 batch out"]:

@@ -5,16 +5,29 @@ FFT that differentiating ``rfft2`` costs.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from unitmargin.foundation.numbers import require_whole
+
 Size = tuple[int, int]
+"""Height and width of a map."""
+
 Maps = Float[Tensor, "batch c h w"]
 Real = Float[Tensor, "s batch c"]
 Pairs = Float[Tensor, "p 2 batch c"]
+
+
+def require_size(map_size: Sequence[int]) -> Size:
+    """Height and width as a tuple; raises unless they are two whole numbers of at least 1."""
+    if len(map_size) != 2:
+        raise ValueError(f"map_size must be height and width, got {map_size}; give both")
+    height, width = (require_whole("map_size", n, 1, "give height and width") for n in map_size)
+    return height, width
 
 
 class Tables(NamedTuple):

@@ -43,8 +43,9 @@ class Normalize(FixedLayer):
                 "mean and std need one entry a channel each, got shapes "
                 f"{tuple(mean.shape)} and {tuple(std.shape)}; pass two vectors of equal length"
             )
-        self.register_buffer("mean", mean)
-        self.register_buffer("std", std)
+        # Copies: who writes into their own would change a network, and files refuse shared memory.
+        self.register_buffer("mean", _floating(mean).clone())
+        self.register_buffer("std", _floating(std).clone())
         self.require_statistics()
 
     def require_statistics(self) -> None:
@@ -99,6 +100,12 @@ class Normalize(FixedLayer):
         return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
 
+def _floating(statistics: Float[Tensor, " c"]) -> Float[Tensor, " c"]:
+    """The numbers in their type, whole ones in the default type."""
+    whole = not statistics.is_floating_point()
+    return statistics.to(torch.get_default_dtype()) if whole else statistics
+
+
 NORMALIZATIONS = ("none", "centre", "scalar", "channel")
 
 
@@ -134,6 +141,8 @@ def _moments(batches: Iterable[Tensor], channels: int) -> tuple[Tensor, Tensor]:
     count = 0
     origin, mean, squares = torch.zeros(3, channels, 1, dtype=torch.float64)
     for batch in batches:
+        if len(batch) == 0:
+            continue
         if batch.shape[1] != channels:
             raise ValueError(
                 f"batches must have {channels} channels, got shape {tuple(batch.shape)}; pass the "

@@ -23,7 +23,7 @@ def singular_values(matrices: Tensor) -> Float[Tensor, " values"]:
     """
     if matrices.numel() == 0:
         return torch.empty(0, dtype=torch.float64, device=matrices.device)
-    wide = matrices.to(torch.complex128 if matrices.is_complex() else torch.float64)
+    wide = matrices.detach().to(torch.complex128 if matrices.is_complex() else torch.float64)
     gram = wide @ wide.mH if wide.shape[-2] <= wide.shape[-1] else wide.mH @ wide
     deviation = gram - torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     if float(torch.linalg.vector_norm(deviation, dim=(-2, -1)).max()) <= NEAR:

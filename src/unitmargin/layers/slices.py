@@ -16,6 +16,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from unitmargin.foundation.numbers import require_whole
+from unitmargin.foundation.tensors import makes_numbers
+from unitmargin.layers.half_plane import require_size
 
 Maps = Shaped[Tensor, "batch c h w"]
 Slices = Shaped[Tensor, "stack rows n"]
@@ -32,10 +34,7 @@ class Arrangement(ABC):
     map_size: tuple[int, int]
 
     def __post_init__(self) -> None:
-        if len(self.map_size) != 2:
-            raise ValueError(f"map_size must be height and width, got {self.map_size}; give both")
-        sides = (require_whole("map_size", n, 1, "give height and width") for n in self.map_size)
-        object.__setattr__(self, "map_size", tuple(sides))
+        object.__setattr__(self, "map_size", require_size(self.map_size))
 
     def _require(self, field: str, lowest: int, step: str) -> None:
         """Keep a field as a whole number of at least ``lowest``."""
@@ -157,9 +156,9 @@ class Windows(Arrangement):
         return _maps(rows, self.map_size)
 
     def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Kept for all calls but those of a compiler, whose tensors are no numbers; what is kept is
-        read by ``index_select`` alone and handed to nobody, who could write into it."""
-        orders = _window_orders if torch.compiler.is_compiling() else _kept_orders
+        """Kept for all calls whose tensors are numbers; what is kept is read by ``index_select``
+        alone and handed to nobody, who could write into it."""
+        orders = _kept_orders if makes_numbers() else _window_orders
         return orders(*self.map_size, self.size, shift, device)
 
 

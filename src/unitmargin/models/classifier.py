@@ -94,7 +94,8 @@ class Classifier(Network):
                     f"normalize must have a mean and a deviation for each of the {channels} "
                     f"channels, got {len(normalize.mean)}; measure them on the same inputs"
                 )
-        self.normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
+        normalize = normalize or Normalize(torch.zeros(channels), torch.ones(channels))
+        self.normalize = normalize.in_type(torch.get_default_dtype())
         self.features = nn.Sequential(*layers)
         self.head = choose("head", head, HEADS)(width, self.n_classes)
         anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
@@ -102,10 +103,19 @@ class Classifier(Network):
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
         require_precise(self)
+        self._require_own_type(x)
         quiet = self.training or torch.is_grad_enabled() or torch.compiler.is_compiling()
         if not quiet and is_dear(self):
             warnings.warn(DEAR_EVALUATION, DearEvaluationWarning, stacklevel=CALLER)
         return super().forward(x)
+
+    def _require_own_type(self, x: Tensor) -> None:
+        """Raise for inputs of another type than the parameters', but under autocast."""
+        own = self.head.bias.dtype
+        if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(
+                f"x must be {own}, the type of the parameters, got {x.dtype}; pass x.to({own})"
+            )
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         return self.normalize(x)
@@ -143,13 +153,13 @@ class Classifier(Network):
 
 
 def require_precise(model: nn.Module) -> None:
-    """Raise unless the parameters have a type in which weights can be orthogonal."""
-    dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
-    if dtype not in PRECISE:
+    """Raise unless all parameters have a type in which weights can be orthogonal."""
+    short = {parameter.dtype for parameter in model.parameters()}.difference(PRECISE)
+    if short:
         raise ValueError(
-            f"parameters must be float32 or float64, got {dtype}, which cannot hold an orthogonal "
-            "weight; call model.float(), and train(precision='bfloat16') or torch.autocast for "
-            "short activations"
+            f"parameters must be float32 or float64, got {short.pop()}, which cannot hold an "
+            "orthogonal weight; call model.float(), and train(precision='bfloat16') or "
+            "torch.autocast for short activations"
         )
 
 

@@ -14,7 +14,7 @@ class LipConvNet(Classifier):
 
     Five blocks, or as many as the sides can be halved, each a PixelUnshuffle and a convolution to
     2w, 4w, ..., 32w channels with w = 32, 3 x 3 and in the last block 1 x 1; then the orthonormal
-    head on the flattened features. The deeper ones put more convolutions in front of each
+    head on the flattened features. The deeper ones put more 3 x 3 convolutions in front of each
     PixelUnshuffle. The activation, MaxMin in the original, follows every convolution.
 
     Args (the others: :class:`Classifier`):
@@ -60,14 +60,13 @@ class LipConvNet(Classifier):
             )
         layers: list[Layer] = []
         for block in range(depth):
-            kernel = 1 if block == depth - 1 else 3
             planes = width * 2**block
             for _ in range(convolutions - 1):
-                layers += conv_layers(conv, channels, planes, kernel, (height, columns), activation)
+                layers += conv_layers(conv, channels, planes, 3, (height, columns), activation)
                 channels = planes
             layers.append(PixelUnshuffle(2))
             height, columns = height // 2, columns // 2
-            size = (height, columns)
+            kernel, size = 1 if block == depth - 1 else 3, (height, columns)
             layers += conv_layers(conv, 4 * channels, 2 * planes, kernel, size, activation)
             channels = 2 * planes
         flat = channels * height * columns

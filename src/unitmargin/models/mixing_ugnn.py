@@ -58,6 +58,10 @@ class MixingUGNN(Classifier):
     ) -> None:
         shape = image_shape(in_shape)
         absolute = require_amount("absolute", absolute, "give a share such as 0.25")
+        if absolute > 1.0:
+            raise ValueError(
+                f"absolute must be at most 1, got {absolute}; give a share such as 0.25"
+            )
         chosen = default_plan(shape) if plan is None else plan
         layers, flat = plan_layers(chosen, shape, absolute)
         super().__init__(in_shape, n_classes, [*layers, Flatten()], flat, head, normalize)

@@ -33,7 +33,7 @@ class UGNN(Classifier):
         depth: number of blocks; default: the paper's 5, or as many as the input allows.
         kernel_size: side of all kernels.
 
-    Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is
+    Guarantee: in evaluation, pairwise gradient norms are 1 within 1e-5 in float32 where it is
     differentiable, relative to the normalised input.
 
     Raises:

@@ -28,19 +28,21 @@ def largest_singular_value(raw: Stack) -> Float[Tensor, "*stack"]:
     r"""Upper bound :math:`\|(X X^T)^8\|_F^{1/16}`, without state, start vector or gradient.
 
     A bound from above is what makes the iteration safe: it diverges from :math:`\sqrt 5` on, and
-    power steps from any fixed vector miss the largest direction of some matrix. The Gram matrix is
-    rescaled before each squaring, so nothing over- or underflows.
+    power steps from any fixed vector miss the largest direction of some matrix. The matrix is
+    divided by its largest entry and the Gram matrix rescaled before each squaring, so nothing over-
+    or underflows.
     Shapes: any stack of matrices. A matrix of zeros gets NaN.
     Cost: one product of the weight's size and ``SQUARINGS`` of rows x rows.
     """
-    matrix = raw.detach()
+    largest = raw.detach().abs().amax((-2, -1), keepdim=True)
+    matrix = raw.detach() / largest
     gram = matrix @ matrix.mT
     bound: Tensor = torch.linalg.matrix_norm(gram)
     for doubling in range(1, SQUARINGS + 1):
         gram = gram / torch.linalg.matrix_norm(gram)[..., None, None]
         gram = gram @ gram
         bound = bound * torch.linalg.matrix_norm(gram) ** 0.5**doubling
-    return bound.sqrt()
+    return bound.sqrt() * largest[..., 0, 0]
 
 
 def bjorck(raw: Stack, steps: int = BJORCK_STEPS) -> Stack:

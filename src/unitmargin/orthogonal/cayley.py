@@ -105,7 +105,7 @@ class ScaledCayleyConv2d(CayleyConv2d):
 
     def free_spectrum(self) -> Spectrum:
         real, pairs = super().free_spectrum()
-        factor = self.scale / frobenius(real, pairs)
+        factor = self.scale / _divisor(real, pairs)
         return Spectrum(real * factor, pairs * factor)
 
 
@@ -125,9 +125,17 @@ class CayleyLinear(OrthogonalLinear):
         self.scale = nn.Parameter(frobenius(self.raw.detach()))
 
     def weight(self) -> Float[Tensor, "out in"]:
-        return cayley((self.scale / frobenius(self.raw) * self.raw)[None])[0]
+        return cayley((self.scale / _divisor(self.raw) * self.raw)[None])[0]
 
 
 def frobenius(*tensors: Tensor) -> Float[Tensor, ""]:
-    """Root of the sum of all squared entries."""
-    return torch.stack([tensor.square().sum() for tensor in tensors]).sum().sqrt()
+    """Root of the sum of all squared entries; its gradient at zero is zero."""
+    norms = torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors])
+    norm: Tensor = torch.linalg.vector_norm(norms)
+    return norm
+
+
+def _divisor(*tensors: Tensor) -> Float[Tensor, ""]:
+    """Their norm, and 1 where they are zero, whose transform is the identity."""
+    norm = frobenius(*tensors)
+    return torch.where(norm > 0.0, norm, 1.0)

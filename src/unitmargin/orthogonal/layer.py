@@ -2,6 +2,7 @@
 
 import copy
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
-from unitmargin.layers.contract import TrainableLayer
+from unitmargin.layers.contract import TrainableLayer, require_vectors
 from unitmargin.layers.fourier import CircularTransform, Spectrum, convolve
 from unitmargin.layers.half_plane import Size
 from unitmargin.layers.kernels import KernelTransform
@@ -40,6 +41,9 @@ class OrthogonalLinear(TrainableLayer):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
+        step = "give the number of entries"
+        in_features = require_whole("in_features", in_features, 1, step)
+        out_features = require_whole("out_features", out_features, 1, step)
         require_no_growth("features", in_features, out_features)
         self.in_features, self.out_features = in_features, out_features
         self.raw = nn.Parameter(nn.init.orthogonal_(torch.empty(out_features, in_features)))
@@ -56,6 +60,7 @@ class OrthogonalLinear(TrainableLayer):
         """The orthogonal weight, differentiable in the layer's parameters."""
 
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
+        require_vectors(x)
         with torch.autocast(x.device.type, enabled=False):
             weight = self.weight()
         return nn.functional.linear(x, weight, self.bias)
@@ -100,7 +105,9 @@ class OrthogonalConv2d(TrainableLayer):
         self, in_channels: int, out_channels: int, map_size: Size, bias: bool = True
     ) -> None:
         super().__init__()
-        self.in_channels, self.out_channels = in_channels, out_channels
+        step = "leave the layer out of an empty network"
+        self.in_channels = require_whole("in_channels", in_channels, 1, step)
+        self.out_channels = require_whole("out_channels", out_channels, 1, step)
         self.transform = CircularTransform(map_size)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
@@ -110,6 +117,9 @@ class OrthogonalConv2d(TrainableLayer):
 
     def singular_values(self) -> Float[Tensor, " values"]:
         return spectrum_singular_values(self.spectrum())
+
+    def settings(self) -> dict[str, Any]:
+        return {"channels": f"{self.in_channels} to {self.out_channels}"}
 
     def making_cost(self) -> float:
         wide, narrow = sorted((self.in_channels, self.out_channels), reverse=True)
@@ -177,9 +187,7 @@ def start_uniformly(bound: float, *parameters: nn.Parameter | None) -> None:
 
 
 def require_no_growth(what: str, inputs: int, outputs: int) -> None:
-    """Raise the error that explains why a GNP layer cannot widen, or be empty."""
-    if outputs < 1:
-        raise ValueError(f"out_{what} must be at least 1, got {outputs}; leave the layer out")
+    """Raise the error that explains why a GNP layer cannot widen."""
     if outputs > inputs:
         raise ValueError(
             f"out_{what} must be at most in_{what}: a GNP layer needs J J^T = I, and a matrix "

@@ -51,9 +51,9 @@ def polar(raw: Float[Tensor, "*stack rows columns"]) -> Float[Tensor, "*stack ro
     Shapes: any stack of wide matrices, ``rows <= columns``; computed in float64 inside and
     returned in the input's dtype.
     Guarantee: ``max |Q Q^T - I| <= 5e-7`` after rounding to float32, ``1e-13`` in float64, for
-    every input; unique (and differentiable) where the rows are independent. Gradient: one
-    Sylvester equation, exact also at equal singular values; first derivatives only, a second one
-    would take the singular vectors for constants.
+    every input; unique and differentiable where the rows are independent: where they are not, the
+    gradient is huge or not finite. Gradient: one Sylvester equation, exact also at equal singular
+    values; first derivatives only, a second one would take the singular vectors for constants.
 
     Raises:
         ValueError: more rows than columns.
@@ -88,7 +88,8 @@ def polish(weight: Matrices) -> Matrices:
     Guarantee: ``max |X X^H - I| <= 1e-13``.
 
     Raises:
-        ValueError: the iteration does not converge (a singular value is zero or above sqrt 3).
+        ValueError: the iteration does not converge: a singular value is zero. From sqrt 3 on it
+            diverges, or ends at another orthogonal matrix.
     """
     wide = weight.detach().to(torch.complex128 if weight.is_complex() else torch.float64)
     if wide.numel() == 0 or wide.is_meta:

@@ -6,6 +6,7 @@ With S skew, :math:`\exp(S) = \sum_i S^i / i!` is orthogonal. The operator of a 
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Inexact
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.frozen.dense import Dense
+from unitmargin.layers.contract import require_vectors
 from unitmargin.layers.fourier import Spectrum, multiply
 from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
 from unitmargin.orthogonal.polar import polish, polish_either_way
@@ -83,7 +85,7 @@ def start_vectors(shape: Sequence[int]) -> list[Float[Tensor, " size"]]:
 
 def _start_vector(size: int) -> Float[Tensor, " size"]:
     generator = torch.Generator().manual_seed(0)
-    vector: Tensor = torch.randn(size, generator=generator, device="cpu")
+    vector: Tensor = torch.randn(size, generator=generator, device="cpu", dtype=torch.float32)
     return vector / vector.square().sum().sqrt()
 
 
@@ -92,8 +94,14 @@ def scaled_skew_filter(
     steps: int = POWER_STEPS,
     starts: Sequence[Tensor] = (),
 ) -> Float[Tensor, "q q k k"]:
-    """The filter of S: skew part over its unrolled norm, times ``CORRECTION`` beyond 1 x 1."""
+    """The filter of S: skew part over its unrolled norm, times ``CORRECTION`` beyond 1 x 1.
+
+    It is that of every positive multiple of ``raw``; entries are divided by the largest one first,
+    so that squares neither over- nor underflow.
+    """
     skew = skew_filter(raw)
+    largest = skew.detach().abs().amax()
+    skew = skew / torch.where(largest > 0.0, largest, 1.0)
     correction = CORRECTION if raw.shape[-1] > 1 else 1.0
     # A filter of zeros stays one: its exponential is the identity.
     norm = unrolled_norm(skew, steps, starts)
@@ -106,7 +114,9 @@ class SkewConv2d(KernelConv2d):
     Missing input channels are zeros, surplus output channels are dropped.
 
     - In training the series stops at ``TRAINING_DEGREE`` 5, applied to the activations by
-      frequency: its gain lies within 5e-3 of 1 up to an operator norm of 1.86 and may exceed 1.
+      frequency: its gain lies within 5e-3 of 1 up to an operator norm of 1.86 and may exceed 1. The
+      norm is at most 0.7 times the kernel's side: 2.1 for 3 x 3, where the gain ends below 1.02,
+      but 4.9 for 7 x 7, where filters of equal taps were measured to amplify 16 times.
     - In evaluation, in ``freeze()`` and in every measurement the blocks are full exponentials,
       which are orthogonal for *every* skew S: nothing rests on a truncation or on a bound of its
       norm, and there is no state to refresh. The original stops at degree 12 there, which differs
@@ -242,9 +252,13 @@ class SkewLinear(OrthogonalLinear):
     def weight(self) -> Float[Tensor, "out in"]:
         return exponential(self.skew())[: self.out_features]
 
+    def settings(self) -> dict[str, Any]:
+        return {"outputs": self.out_features}
+
     def forward(self, x: Float[Tensor, "batch in"]) -> Float[Tensor, "batch out"]:
         if not self.training:
             return super().forward(x)
+        require_vectors(x)
         with torch.autocast(x.device.type, enabled=False):
             skew = self.skew()
         term = x

@@ -17,13 +17,18 @@ class OrthogonalSlices(TrainableLayer):
 
     promise = GNP
 
+    bias: Tensor
+
     def __init__(
         self, arrangement: Arrangement, start: Float[Tensor, "stack k n"], bias: bool
     ) -> None:
         super().__init__()
         self.arrangement = arrangement
         self.raw = nn.Parameter(start.to(torch.get_default_dtype()).contiguous())
-        self.bias = nn.Parameter(torch.zeros(start.shape[:2]), requires_grad=bias)
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(start.shape[:2]))
+        else:
+            self.register_buffer("bias", torch.zeros(start.shape[:2]))
 
     def weight(self) -> Float[Tensor, "stack k n"]:
         return self.raw
