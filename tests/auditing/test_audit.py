@@ -24,6 +24,7 @@ from unitmargin.auditing.gradients import (
 from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.normalize import Normalize
+from unitmargin.orthogonal import ORTHOGONAL_CONVS
 
 EXACTNESS = 1e-12
 """A few dozen float64 operations on numbers of size 1."""
@@ -219,3 +220,22 @@ def test_gradients_are_those_of_the_evaluation_in_any_mode(conv: str) -> None:
     error = audit(model, x).unit_gradient_error
     assert [module.training for module in model.modules()] == modes
     assert error == audit(model.eval(), x).unit_gradient_error < UNIT_GRADIENT_TOLERANCE
+
+
+@pytest.mark.parametrize("conv", ORTHOGONAL_CONVS)
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_weights_that_are_not_finite_are_named_wherever_they_are(conv: str, number: float) -> None:
+    for place in range(2):
+        model = UGNN((1, 4, 4), 3, depth=1, conv=conv)
+        name, layer = [
+            each for each in model.named_layers() if type(each[1]).__name__.endswith("Conv2d")
+        ][place]
+        with torch.no_grad():
+            next(layer.parameters()).view(-1)[0] = number
+            layer.raw.view(-1)[0] = number  # type: ignore[union-attr, operator]
+        with pytest.raises(ValueError, match=f"{name} must have finite weights of full rank"):
+            audit(model)
+    frozen = freeze(UGNN((1, 4, 4), 3, depth=1, conv=conv))
+    frozen.head.weight[0, 0] = number
+    with pytest.raises(ValueError, match="head must have finite weights|weights must be numbers"):
+        audit(frozen)

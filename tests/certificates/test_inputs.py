@@ -18,8 +18,9 @@ from torch import Tensor
 
 import unitmargin as um
 from unitmargin.certificates.exhibits import make_exhibits
-from unitmargin.certificates.findings import closed_form_finding, rounding_finding, stored_finding
+from unitmargin.certificates.findings import closed_form_finding, rounding_finding
 from unitmargin.certificates.spaces import input_space
+from unitmargin.certificates.stored import stored_finding
 from unitmargin.certificates.tightness import search_boundary
 from unitmargin.data import Samples
 from unitmargin.foundation.numbers import as_tensor
@@ -131,7 +132,7 @@ def test_the_library_attacks_points_beyond_the_domain() -> None:
     certificate = um.certify(frozen, x, domain="any")
     index = torch.arange(4)
     assert closed_form_finding(frozen, x).value >= 1.0
-    assert stored_finding(frozen, x, certificate.label, certificate.radius).passed
+    assert stored_finding(frozen, x, certificate).passed
     assert search_boundary(
         input_space(frozen), x, labels, index, "sphere_tracing", None
     ).found.all()

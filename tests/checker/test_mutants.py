@@ -191,6 +191,8 @@ MUTANTS = [
     Mutant("error of the Gram matrix", "bounds.py", "4.0 * UNIT * size + lost)",
            "4.0 * UNIT * size)",
            "test_bounds.py::test_the_error_of_the_gram_matrix_is_paid_for"),
+    Mutant("flushed denormal numbers", "network.py", "        require_denormals()\n", "",
+           "test_table.py::test_nothing_is_proved_where_denormals_are_flushed"),
     Mutant("label", "table.py", "row.predicted != proof.label[i]", "False", FALSE),
     Mutant("margin", "table.py", "not abs(row.margin - margin) <= tolerance", "False", FALSE),
     Mutant("runner-up", "table.py",

@@ -356,3 +356,14 @@ def test_facts_that_make_no_sense_are_refused(run: RunFolder, text: str) -> None
     run.certificate_facts_file.write_text(text)
     with pytest.raises(CheckError, match="does not describe certificates"):
         verdicts(run)
+
+
+def test_nothing_is_proved_where_denormals_are_flushed(run: RunFolder) -> None:
+    """Weights below 2^-126 would be read as zero, and bounds of them be too small."""
+    verdicts(run)
+    torch.set_flush_denormal(True)
+    try:
+        with pytest.raises(CheckError, match="denormal numbers must be kept .*`unitmargin check`"):
+            verdicts(run)
+    finally:
+        torch.set_flush_denormal(False)

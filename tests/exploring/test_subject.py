@@ -19,6 +19,7 @@ from unitmargin.exploring.subject import (
     units_of,
 )
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.runs.certifier import holds_pixels
 
 
 def network(entries: int) -> FrozenNetwork:
@@ -99,3 +100,13 @@ def test_names_end_no_element_of_the_page() -> None:
     stated = page.split('id="subject">')[1].split("</script>")[0]
     assert json.loads(stated)["classes"] == [name, 'b"']
     assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
+
+
+@pytest.mark.parametrize("domain", [(0.0, 1.0), (0.0, 0.5), (0.0, 2.0), (-1.0, 1.0)])
+def test_units_are_pixels_where_radii_are_told_in_pixels(domain: tuple[float, float]) -> None:
+    frozen = um.freeze(um.UGNN((1, 4, 4), 3, depth=1), domain=domain)
+    assert (
+        ("pixel values" in units_of(frozen))
+        == holds_pixels(frozen)
+        == (domain[1] <= 1 and domain[0] >= 0)
+    )

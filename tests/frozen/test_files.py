@@ -430,3 +430,18 @@ def test_short_numbers_are_stored_whatever_the_map(
     save(frozen, tmp_path / "model.safetensors")
     x = torch.rand(2, 1, side, side, dtype=torch.float64)
     assert torch.equal(load(tmp_path / "model.safetensors").in_float64()(x), frozen.in_float64()(x))
+
+
+def test_a_header_that_load_finds_too_long_is_not_saved(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    network = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,))
+    for length, saved in ((2**22 - 5000, True), (2**22, False)):
+        network.facts = {"note": "x" * length}
+        if saved:
+            save(network, file)
+            assert load(file).facts == network.facts
+            file.unlink()
+            continue
+        with pytest.raises(ValueError, match="its header must have at most 4194304 bytes, got"):
+            save(network, file)
+    assert list(tmp_path.iterdir()) == []

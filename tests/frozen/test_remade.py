@@ -14,6 +14,7 @@ from torch import Tensor
 from unitmargin import certify
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
 from unitmargin.frozen.mixing import Mixing
+from unitmargin.layers.activations import MaxMin
 from unitmargin.layers.contract import FixedLayer
 from unitmargin.layers.fourier import CircularTransform, circular_matrix, count_frequencies
 from unitmargin.layers.rearrangement import Flatten
@@ -178,3 +179,18 @@ def test_numbers_of_another_shape_are_judged_again() -> None:
         "mean and std need one entry a channel each",
     ]
     assert alike == "True"
+
+
+class Unpaired(MaxMin):
+    group = 1
+
+
+@pytest.mark.parametrize("change", ["class", "attribute"])
+def test_a_layer_is_what_a_file_would_hold(change: str) -> None:
+    """Three channels in halves would use one entry twice, whose norm is not 1."""
+    layer = Unpaired() if change == "class" else MaxMin()
+    layer.group = 1
+    half = torch.tensor([[0.5, 0.5, 0.0, 0.0], [-0.5, -0.5, 0.0, 0.0]])
+    network = FrozenNetwork([layer, Dense(half, torch.zeros(2))], (3,))
+    with pytest.raises(ValueError, match="maxmin needs a channel count that 2 divides, got 3"):
+        certify(network, torch.tensor([[-9.0, -9.0, 1.0]]))

@@ -15,7 +15,7 @@ from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import commit, hardware, provenance
-from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.runs.weights import write_weights
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import EpochRecord
@@ -168,3 +168,37 @@ def test_the_split_of_a_run_is_not_lost_where_it_cannot_be_written(
     assert folder.split_file.read_bytes() == before
     folder.start(recipe)
     assert not folder.split_file.exists()
+
+
+def test_a_recipe_that_somebody_wrote_is_not_replaced(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    recipe = Recipe(name="mine", data=DataOptions(name="digits"))
+    text = "# precious\n" + write_recipe(recipe)
+    folder.recipe_file.write_text(text)
+    with pytest.raises(RunError, match="got one with a recipe.toml that somebody wrote; choose"):
+        folder.start(recipe)
+    assert folder.recipe_file.read_text() == text
+    folder.recipe_file.write_text(write_recipe(recipe))
+    (tmp_path / "thesis.tex").write_text("a chapter")
+    with pytest.raises(RunError, match="got one with thesis.tex"):
+        folder.start(recipe)
+    (tmp_path / "thesis.tex").unlink()
+    folder.start(recipe)
+
+
+def test_a_lost_history_is_not_made_by_training_again(tmp_path: Path) -> None:
+    run = certified(tmp_path / "run", ROW, [1.0])
+    write_made_weights(run, PROVENANCE)
+    for content in (None, "nonsense"):
+        if content:
+            run.history_file.write_text(content)
+        with pytest.raises(RunError, match="put a copy back: only a training in another folder"):
+            run.history()
+
+
+def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="must be a folder, got a file; name another one"):
+        RunFolder(tmp_path / "file").require_free()
+    RunFolder(tmp_path / "absent").require_free()
+    assert not (tmp_path / "absent").exists()

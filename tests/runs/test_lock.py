@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -33,7 +34,9 @@ def holder(tmp_path: Path):
 def test_who_comes_second_is_told_who_holds_it(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
-    message = f"{tmp_path} is being written by process {holder.pid} on .* since .*; wait for it"
+    message = (
+        f"{tmp_path} is being written by process {holder.pid} on .* since .*; wait until that ends"
+    )
     with pytest.raises(LockedError, match=message), hold(tmp_path):
         pass
 
@@ -63,3 +66,21 @@ def test_what_processes_leave_in_a_folder_is_nothing_that_was_given(tmp_path: Pa
     with hold(tmp_path):
         assert (tmp_path / HOLDER).is_file()
         assert given_names(tmp_path) == {"x.csv", ".git", f".{'0' * 31}-x.csv"}
+
+
+def test_a_step_that_has_worked_for_long_waits(tmp_path: Path) -> None:
+    held, done = Event(), Event()
+
+    def write() -> None:
+        with hold(tmp_path):
+            held.set()
+            done.wait(10)
+
+    other = Thread(target=write)
+    other.start()
+    held.wait(10)
+    with pytest.raises(LockedError), hold(tmp_path):
+        pass
+    done.set()
+    with hold(tmp_path, patience=30.0):
+        other.join()

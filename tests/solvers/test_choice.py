@@ -48,3 +48,10 @@ def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> 
 def test_a_wrong_word_is_told_what_its_solver_takes(word: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_choice(word)
+
+
+@pytest.mark.parametrize("word", ["alma:smoothing=1", "ddn:decay=1.5", "fmn:decay=1e300"])
+def test_shares_are_below_one(word: str) -> None:
+    name = word.partition(":")[2].partition("=")[0]
+    with pytest.raises(ValueError, match=f"{name} must be below 1, got .*; leave it out"):
+        read_choice(word)

@@ -356,3 +356,13 @@ def test_a_frame_is_no_input_of_a_network_that_states_an_encoding() -> None:
         minimal_perturbation(frozen, frame, labels, "deepfool")
     with pytest.raises(TypeError, match="x must hold the numbers that the encoding"):
         um.audit(frozen, frame)
+
+
+def test_logits_that_the_models_type_cannot_hold_are_searched_in_float64() -> None:
+    x, labels = torch.tensor([[7e4, 1e2], [3.0, 1.0]]), torch.zeros(2, dtype=torch.int64)
+    half = torch.nn.Linear(2, 2, bias=False).half()
+    with torch.no_grad():
+        half.weight.copy_(torch.eye(2))
+    found = minimal_perturbation(half, x, labels, "deepfool")
+    truth = (x[:, 0] - x[:, 1]).double() / 2**0.5
+    torch.testing.assert_close(found.distance, truth, rtol=1e-3, atol=0)

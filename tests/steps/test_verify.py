@@ -14,12 +14,12 @@ from tables import read_rows, write_rows
 from unitmargin.auditing.gradients import UNIT_GRADIENT_TOLERANCE
 from unitmargin.certificates import findings
 from unitmargin.certificates.findings import (
-    RADIUS_AGREEMENT,
     closed_form_finding,
     search_finding,
 )
 from unitmargin.certificates.rounding_attack import RoundingAttack, rounding_attack
 from unitmargin.certificates.spaces import input_space
+from unitmargin.certificates.stored import RADIUS_AGREEMENT
 from unitmargin.certificates.tightness import describe, search_boundary, tightness
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork, save
@@ -353,7 +353,8 @@ def test_an_attack_that_breaks_nothing_naive_fails_the_check(
     monkeypatch.setattr(findings, "rounding_attack", lambda f, x, p: replace(wild, profile=p))
     message, passed = verify_run(folder, rounding=True)
     assert not passed
-    assert "float64: sample 7 broken" in message
+    index = int(folder.dataset().test.spread(30)[7])
+    assert f"float64: test sample {index} broken" in message
 
 
 def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:
@@ -367,21 +368,30 @@ def test_a_head_broken_by_one_per_cent_fails(folder: RunFolder) -> None:
     assert json.loads(folder.checks_file.read_text())["passed"] is False
 
 
-@pytest.mark.parametrize(("column", "change"), [("radius", 1e-6), ("predicted", 1)])
+@pytest.mark.parametrize("column", ["radius", "predicted", "runner_up", "margin"])
+@pytest.mark.parametrize("place", [0, -1])
 def test_an_edited_certificate_fails_and_is_named(
-    folder: RunFolder, column: str, change: float
+    folder: RunFolder, column: str, place: int
 ) -> None:
     rows = read_rows(folder.certificates_file)
-    index = 0  # the first sample is always among those verified
-    if column == "radius":
-        rows[index][column] = repr(float(rows[index][column]) + change)
+    index = int(folder.dataset().test.spread(30)[place])
+    if column in ("radius", "margin"):
+        rows[index][column] = repr(float(rows[index][column]) + 1e-6)
     else:  # digits are called by their numbers
         other = str((int(rows[index][column]) + 1) % 10)
         rows[index] |= {column: other, f"{column}_name": other}
     write_rows(folder.certificates_file, rows)
     message, passed = verify_run(folder)
     assert not passed
-    assert "FAILED stored_certificates: sample 0: stored label or radius differs" in message
+    what = {"predicted": "label", "runner_up": "runner-up"}.get(column, column)
+    assert f"FAILED stored_certificates: test sample {index}: stored {what} " in message
+
+
+def test_certificates_of_another_profile_are_refused(folder: RunFolder) -> None:
+    facts = json.loads(folder.certificate_facts_file.read_text())
+    folder.certificate_facts_file.write_text(json.dumps(facts | {"profile": "float32"}))
+    with pytest.raises(RunError, match="profile must be 'float64', that of the model, got 'float3"):
+        folder.certificates()
 
 
 def test_missing_rows_are_refused(folder: RunFolder) -> None:

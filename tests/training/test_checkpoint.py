@@ -126,6 +126,10 @@ DIFFERENT: dict[str, tuple[Callable[[Identity], Identity], str]] = {
         "holds 2 steps of a training of 6, which under the schedule 'linear' are no part of one "
         "of 8; go on as it was begun, .* under the schedule 'constant'",
     ),
+    "fewer steps than were made": (
+        lambda identity: identity.changed(options={"steps": 1}),
+        "holds 2 steps of a training of 6, more than the 1 of the one that is asked for; go on",
+    ),
 }
 
 

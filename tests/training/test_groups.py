@@ -1,5 +1,6 @@
 """Groups of processes: each does its share, and together they do what one does."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 from groups import in_group
 from torch import Tensor
 
-from unitmargin.data import load_dataset
+from unitmargin.data import Samples, load_dataset
 from unitmargin.models import build_model
 from unitmargin.models.freezing import fixed_network
 from unitmargin.training import evaluation, sample_trainer
@@ -208,3 +209,23 @@ def test_batches_made_ahead_train_alike(monkeypatch: pytest.MonkeyPatch) -> None
     usual = trained()
     monkeypatch.setattr(SampleTrainer, "_batches", read_ahead)
     assert trained() == usual
+
+
+def test_larger_inputs_are_evaluated_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "NUMBERS", 16 * 64)
+    monkeypatch.setattr(evaluation, "EVALUATION_BATCH", 30)
+    net, seen = fixed_network(network().eval()), []
+    monkeypatch.setattr(Samples, "batch", noted_lengths(seen))
+    evaluate(net, load_dataset("digits", limit=40).test)
+    assert seen == [16, 16, 8]
+
+
+def noted_lengths(seen: list[int]) -> Callable[..., Any]:
+    real = Samples.batch
+
+    def batch(self: Samples, *given: Any, **named: Any) -> Any:
+        found = real(self, *given, **named)
+        seen.append(len(found[0]))
+        return found
+
+    return batch

@@ -1,5 +1,7 @@
 """Short precisions reach activations in training, and nothing else."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -133,17 +135,19 @@ def test_logits_are_float32_and_gradients_point_the_same_way() -> None:
 
 @pytest.mark.parametrize("name", PRECISIONS)
 def test_the_global_setting_comes_back(name: str) -> None:
-    before = torch.get_float32_matmul_precision()
+    before = torch.backends.cuda.matmul.fp32_precision
     with pytest.raises(RuntimeError, match="stop"), training_precision(name, CPU):
         raise RuntimeError("stop")
-    assert torch.get_float32_matmul_precision() == before
+    assert torch.backends.cuda.matmul.fp32_precision == before
     assert not torch.is_autocast_enabled("cpu")
 
 
 def test_tf32_is_asked_for_inside_alone() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    assert before != "tf32"
     with training_precision("tf32", CPU):
-        assert torch.get_float32_matmul_precision() == "high"
-    assert torch.get_float32_matmul_precision() == "highest"
+        assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+    assert torch.backends.cuda.matmul.fp32_precision == before
 
 
 def test_certificates_never_come_from_a_short_precision() -> None:
@@ -167,3 +171,35 @@ def test_unknown_names_and_unsafe_choices_are_refused() -> None:
     chosen = {"conv": "skew", "linear": "manifold", "head": "manifold", "strided_kernel": 1}
     require_precision("tf32", build_model("large_convnet", (1, 8, 8), 3, width=4, **chosen))
     require_precision("bfloat16", model("cholesky"))
+
+
+SETTINGS = """
+import torch, unitmargin as um
+{setting}
+before = [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,
+          torch.backends.mkldnn.matmul.fp32_precision]
+x, y = torch.rand(8, 2), torch.arange(8) % 2
+for precision in ("float32", "bfloat16", "tf32"):
+    model = um.DenseUGNN((2,), 2, linear="manifold", head="manifold")
+    um.train(model, (x, y), epochs=1, quiet=True, precision=precision)
+assert before == [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,
+                  torch.backends.mkldnn.matmul.fp32_precision]
+"""
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "",
+        "torch.set_float32_matmul_precision('medium')",
+        "torch.backends.fp32_precision = 'tf32'",
+        "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
+        "torch.backends.mkldnn.matmul.fp32_precision = 'bf16'",
+    ],
+)
+def test_settings_of_precision_are_left_as_they_are(setting: str) -> None:
+    program = SETTINGS.format(setting=setting)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,6 +1,8 @@
 """Schedules: which trainings of another length are the same so far."""
 
-from unitmargin.training.schedules import SCHEDULES, extendable, same_so_far
+import pytest
+
+from unitmargin.training.schedules import SCHEDULES, extendable, require_moving, same_so_far
 
 
 def test_only_a_constant_rate_can_be_extended_after_the_end() -> None:
@@ -18,3 +20,15 @@ def test_a_line_is_never_the_same_after_its_first_step() -> None:
 
 def test_the_same_length_is_the_same() -> None:
     assert all(same_so_far(name, 7, 7, 7) for name in SCHEDULES)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_training_of_few_steps_moves_or_is_refused(name: str) -> None:
+    if SCHEDULES[name](0.0) > 0:
+        require_moving(name, 1)
+        return
+    with pytest.raises(
+        ValueError, match="schedule must have a rate above 0 in one of 1 steps, got"
+    ):
+        require_moving(name, 1)
+    require_moving(name, 2)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from unitmargin.data import ImageOptions, TarShards
 from unitmargin.models import UGNN
-from unitmargin.training.options import TrainingOptions
+from unitmargin.training.options import SEEDS, TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.stream_trainer import StreamTrainer
 
@@ -58,3 +59,20 @@ def test_processes_end_an_epoch_whose_last_batch_is_smaller_than_they_are_many()
     first, second = in_group(2, epoch_loss)
     assert math.isfinite(first)
     assert first == second
+
+
+def drawing(seed: int, rank: int) -> Any:
+    return SimpleNamespace(options=TrainingOptions(seed=seed), processes=Processes(rank, 2))
+
+
+def test_every_seed_makes_an_epoch() -> None:
+    numbers = {
+        StreamTrainer._seed(drawing(seed, rank), epoch)  # type: ignore[arg-type]
+        for seed in (0, 1, SEEDS - 1)
+        for epoch in (0, 1)
+        for rank in (0, 1)
+    }
+    assert len(numbers) == 12
+    assert all(0 <= number < 2**64 for number in numbers)
+    for number in numbers:
+        torch.Generator().manual_seed(number)

@@ -1,5 +1,6 @@
 """Every promise of a network, measured."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -62,26 +63,31 @@ def layer_rows(name: str, layer: Layer) -> list[LayerAudit]:
     try:
         gains = layer.gains([rows[0].largest for rows in parts])
     except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
-        raise ValueError(unmeasurable(name, error)) from None
+        raise ValueError(unmeasurable(name, str(error))) from None
+    if not all(map(math.isfinite, gains)):
+        raise ValueError(unmeasurable(name, f"a gain is {max(gains)}"))
     row = LayerAudit(name, type(layer).__name__, *gains, layer.promise)
     return [row, *(row for rows in parts for row in rows)]
 
 
-def unmeasurable(name: str, error: Exception) -> str:
+def unmeasurable(name: str, reason: str) -> str:
     """What to say of a weight whose singular values cannot be computed."""
-    reason = str(error).partition("\n")[0]
+    first = reason.partition("\n")[0]
     return (
         f"{name} must have finite weights of full rank, got a weight that cannot be measured "
-        f"({reason}); lower the learning rate, or go back to an earlier checkpoint"
+        f"({first}); lower the learning rate, or go back to an earlier checkpoint"
     )
 
 
 def head_error(network: Network) -> float:
     """How far the head fails its promise."""
     try:
-        return network.head_promise.measure(network.head_weight())
-    except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
-        raise ValueError(unmeasurable("head", error)) from None
+        error = network.head_promise.measure(network.head_weight())
+    except torch.linalg.LinAlgError as fault:  # type: ignore[attr-defined]
+        raise ValueError(unmeasurable("head", str(fault))) from None
+    if not math.isfinite(error):
+        raise ValueError(unmeasurable("head", f"its deviation is {error}"))
+    return error
 
 
 def network_rows(network: Network) -> tuple[LayerAudit, ...]:

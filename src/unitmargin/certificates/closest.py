@@ -26,7 +26,7 @@ RAY_GROWTH = 1.1
 """Factor between the trial points of the outward search."""
 
 RAY_REACH = 3.0
-"""How far outward the ray is searched, in units of the margin."""
+"""How far outward the ray is searched, in units of the move that is expected to flip the label."""
 
 
 @dataclass(frozen=True)

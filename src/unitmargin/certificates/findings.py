@@ -1,15 +1,16 @@
-"""What is found of certificates: by the closed form, solvers, a file and the rounding attack."""
+"""What is found of certificates: by the closed form, solvers and the rounding attack."""
 
 import math
 from collections.abc import Sequence
 
 import torch
 
-from unitmargin.auditing.finding import Finding, at_most, not_run
-from unitmargin.certificates.boundary import TINY, Inputs, Labels, Mask, Values
+from unitmargin.auditing.finding import Finding, not_run
+from unitmargin.certificates.boundary import Inputs, Labels, Mask, Values
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
+from unitmargin.certificates.rows import sample_name
 from unitmargin.certificates.tightness import Search
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
@@ -17,22 +18,20 @@ from unitmargin.frozen.profiles import PROFILES
 CLOSED_FORM = "closed_form_outside_radius"
 SOLVERS = "solvers_outside_radius"
 
-RADIUS_AGREEMENT = 1e-10
-"""Radii written earlier may have been computed with another batch size or thread count, which
-moves float64 logits by a few ulp; a larger difference means another model or other data. Where
-inputs are in large units the bound of that rounding is larger, and takes its place."""
-
 NEAR = (1e-2, 1e-4)
 """Distances from the boundary of the points that the rounding attack adds. The first is above the
 slack of every profile on small networks, so that there are certificates to break; at the second the
 network is linear up to the boundary, so that rounding alone decides."""
 
 
-def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
+def closed_form_finding(
+    frozen: FrozenNetwork, inputs: Inputs, index: Labels | None = None
+) -> Finding:
     """No point of the closed form and its outward ray flips the label inside a certified radius.
 
     The value is the smallest ratio of the distance of a flipped point to the radius; the label is
-    decided in float64. Without a flipped point of a certified sample it is not run.
+    decided in float64. Without a flipped point of a certified sample it is not run. Samples are
+    named by their numbers ``index`` among the test samples, if given.
     """
     radius = certify(frozen, inputs, domain="any").radius
     found = closest_adversarial(frozen, inputs, domain="any")
@@ -42,8 +41,9 @@ def closed_form_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
     detail = ""
     if value < 1.0:
         detail = (
-            f"sample {worst}: a point at distance {float(found.flipped_distance[worst]):.9f} has "
-            f"another label, inside the certified radius {float(radius[worst]):.9f}"
+            f"{sample_name(worst, index)}: a point at distance "
+            f"{float(found.flipped_distance[worst]):.9f} has another label, inside the certified "
+            f"radius {float(radius[worst]):.9f}"
         )
     return Finding(name=CLOSED_FORM, passed=value >= 1.0, value=value, bound=1.0, detail=detail)
 
@@ -55,39 +55,20 @@ def _smallest_ratio(found: Mask, distance: Values, radius: Values) -> tuple[int,
     return worst, float(ratio[worst])
 
 
-def stored_finding(
-    frozen: FrozenNetwork, inputs: Inputs, predicted: Labels, radius: Values
-) -> Finding:
-    """Certificates derived again agree with stored ones: same labels, radii within a few ulp.
-
-    The value is the largest difference, in units of ``RADIUS_AGREEMENT`` where rounding may be
-    larger.
-    """
-    certificate = certify(frozen, inputs, domain="any")
-    slope = certificate.radius / (certificate.margin - certificate.slack).clamp_min(TINY)
-    rounding = (certificate.slack * slope).clamp_min(RADIUS_AGREEMENT)
-    gap = (radius - certificate.radius).abs() * (RADIUS_AGREEMENT / rounding)
-    relabelled = (predicted != certificate.label) & (certificate.radius > rounding)
-    gap = torch.where(relabelled, torch.inf, gap)
-    worst, value = int(gap.argmax()), float(gap.max())
-    found = at_most("stored_certificates", value, RADIUS_AGREEMENT)
-    detail = f"sample {worst}: stored label or radius differs by {value:.3e}"
-    return found if found.passed else found.changed(detail=detail)
-
-
-def rounding_finding(frozen: FrozenNetwork, inputs: Inputs) -> Finding:
+def rounding_finding(frozen: FrozenNetwork, inputs: Inputs, index: Labels | None = None) -> Finding:
     """The rounding attack breaks no sound certificate, and enough naive ones to mean something.
 
     The inputs are attacked where they are and at the distances ``NEAR`` from the boundary, under
-    every profile that holds the network's weights; under each the attack must have power at one of
-    these places. The value is the number of broken sound certificates.
+    every profile that holds the network's type, and its own; under each the attack must have power
+    at one of these places. The value is the number of broken sound certificates.
     """
     places = [inputs, *(near_boundary(frozen, inputs, distance) for distance in NEAR)]
-    names = ["float64"] if frozen.dtype == torch.float64 else list(PROFILES)
+    held = ["float64"] if frozen.dtype == torch.float64 else list(PROFILES)
+    names = dict.fromkeys([*held, frozen.profile])
     attacks = {name: [rounding_attack(frozen, points, name) for points in places] for name in names}
     broken = sum(attack.broken["sound"] for several in attacks.values() for attack in several)
     faults = [
-        f"{name}: sample {attack.points[0][0]} broken"
+        f"{name}: {sample_name(attack.points[0][0], index)} broken"
         for name, several in attacks.items()
         for attack in several
         if attack.points

@@ -2,7 +2,7 @@
 
 At the edge of the ball the exact margin is almost nothing, so a few units in the last place of
 the input decide the computed label. The attack searches there, at three radii: the naive margin,
-the margin over the Lipschitz bound, and the sound radius. Docs: docs/soundness.md, section 6.
+the margin over the Lipschitz bound, and the sound radius. Docs: "The attack" in docs/soundness.md.
 """
 
 from collections.abc import Callable

@@ -102,3 +102,8 @@ def as_html(title: str, rows: Sequence[Sequence[str]], more: int) -> str:
 
 def _word(value: int | float, digits: Context) -> str:
     return str(value) if isinstance(value, int) else str(digits.create_decimal(value))
+
+
+def sample_name(place: int, index: Tensor | None = None) -> str:
+    """What to call an input of a batch: by its number among the test samples, if that is given."""
+    return f"sample {place}" if index is None else f"test sample {int(index[place])}"

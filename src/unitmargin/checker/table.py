@@ -158,6 +158,8 @@ def _reason(row: Certificate, proof: Proof, i: int) -> str:
         return ""
     if row.predicted != proof.label[i]:
         return f"label {row.predicted}, got {proof.label[i]}"
+    if not math.isfinite(tolerance):
+        return "nothing is proved of numbers as large as those of this evaluation"
     if not abs(row.margin - margin) <= tolerance:
         return f"margin {row.margin!r}, got {margin!r}"
     if not 0 <= row.runner_up < proof.differences.shape[1]:

@@ -13,6 +13,7 @@ from unitmargin.certificates.certify import Certificate, certify
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import ENCODING, Encoding, Samples, read_encoding
 from unitmargin.frozen import FrozenNetwork
+from unitmargin.runs.certifier import holds_pixels, radius_space
 
 Kind = Literal["image", "plane", "table"]
 
@@ -57,11 +58,9 @@ def encoding_of(frozen: FrozenNetwork) -> Encoding | None:
 
 def units_of(frozen: FrozenNetwork) -> str:
     """What a radius is measured in, in words."""
-    encoding = encoding_of(frozen)
-    if encoding is not None:
-        return encoding.units
-    unit = kind_of(frozen) == "image" and frozen.domain == (0.0, 1.0)
-    return "pixel values from 0 (black) to 1 (white)" if unit else "the data's own units"
+    if holds_pixels(frozen):
+        return "pixel values from 0 (black) to 1 (white)"
+    return radius_space(frozen)
 
 
 def chosen_samples(samples: Samples, count: int) -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -239,3 +240,11 @@ def require_hash(name: str, stored: str, file: Path) -> None:
     found = file_sha256(file)
     if stored != found:
         raise ValueError(f"{name} must be {found}, that of {file.name}, got {stored}")
+
+
+def require_writable(file: Path) -> None:
+    """Raise an OSError now rather than after hours of work for a file that cannot be written; its
+    folder is made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=file.parent):
+        pass

@@ -281,3 +281,16 @@ def _require_numbers(what: str, array: NDArray[Any]) -> None:
         f"{what} must hold numbers of one type, got an array of Python objects; convert it with "
         "astype(float)"
     )
+
+
+def require_share(what: str, value: object, step: str) -> float:
+    """A finite number of at least 0 and below 1.
+
+    Raises:
+        TypeError: no real number.
+        ValueError: a negative one, NaN, or one of 1 or more.
+    """
+    share = require_amount(what, value, step)
+    if share >= 1.0:
+        raise ValueError(f"{what} must be below 1, got {value}; {step}")
+    return share

@@ -28,6 +28,7 @@ from unitmargin.frozen.limits import (
     parse,
     read_table,
     require_layers,
+    require_length,
 )
 from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.profiles import PROFILES
@@ -117,6 +118,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
     }
     header["sha256"] = fingerprint(header, tensors)
     try:
+        require_length(header, tensors)
         _require_entries(header, tensors)
         _rebuild(header, tensors)
     except UNFIT as error:

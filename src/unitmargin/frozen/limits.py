@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from unitmargin.foundation.files import parse_json
 
 LONGEST_HEADER = 2**22
@@ -56,6 +58,24 @@ def parse(text: str) -> Any:
     _require_depth(value, DEEPEST_JSON)
     json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
     return value
+
+
+def require_length(header: dict[str, str], tensors: dict[str, Tensor]) -> None:
+    """Raise unless the header of a file with these entries may be as long as it gets."""
+    end = sum(tensor.nbytes for tensor in tensors.values())  # no offset has more digits
+    entries: dict[str, Any] = {
+        name: {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [end, end]}
+        for name, tensor in tensors.items()
+    }
+    text = json.dumps(
+        {"__metadata__": header, **entries}, ensure_ascii=False, separators=(",", ":")
+    )
+    length = len(text.encode())
+    if length > LONGEST_HEADER:
+        raise ValueError(
+            f"its header must have at most {LONGEST_HEADER} bytes, got {length}; shorten facts and "
+            "names of classes"
+        )
 
 
 def read_table(path: Path) -> dict[str, Any]:

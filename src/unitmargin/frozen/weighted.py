@@ -3,10 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 
-import torch
-
 from unitmargin.layers.arithmetic import Affine
-from unitmargin.layers.contract import FixedLayer, Gains, Layer, remade
+from unitmargin.layers.contract import FixedLayer, Gains, Layer
 from unitmargin.layers.promises import GNP, ISOMETRY, Promise
 
 Errors = tuple[Affine, Affine]
@@ -37,6 +35,3 @@ class WeightedLayer(FixedLayer):
 
     def norm(self) -> float:
         return self.gains().largest
-
-    def in_type(self, dtype: torch.dtype) -> FixedLayer:
-        return remade(self, dtype)

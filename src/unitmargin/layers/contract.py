@@ -164,14 +164,24 @@ class FixedLayer(Layer):
         return LayerRounding(self.kind, constants.norm, error, output, largest, error)
 
     def in_type(self, dtype: torch.dtype) -> "FixedLayer":
-        """A copy with its numbers in another type: what a profile evaluates and bounds."""
-        return copy.deepcopy(self).to(dtype)
+        """A copy with its numbers in another type: what a profile evaluates and bounds.
+
+        A layer of this package is made anew from what a file would hold; one of another is copied.
+        """
+        kind = own_kind(self)
+        known = kind is not None and kind.__module__.startswith(f"{__package__.split('.')[0]}.")
+        return remade(self, dtype) if known else copy.deepcopy(self).to(dtype)
 
     def fix(self) -> "FixedLayer":
         return self
 
     def freeze(self) -> "FixedLayer":
         return self
+
+
+def own_kind(layer: FixedLayer) -> type[FixedLayer] | None:
+    """The class that names the kind of a layer in files; None of one without a kind."""
+    return next((one for one in type(layer).__mro__ if "kind" in vars(one)), None)
 
 
 def remade(layer: FixedLayer, dtype: torch.dtype) -> FixedLayer:
@@ -181,11 +191,10 @@ def remade(layer: FixedLayer, dtype: torch.dtype) -> FixedLayer:
     Raises:
         ValueError: numbers that do not belong together.
     """
-    kind = next(one for one in type(layer).__mro__ if "kind" in vars(one))
+    kind = own_kind(layer) or type(layer)
     state = layer.state_dict()
     stored = {name: tensor.detach().to(dtype, copy=True) for name, tensor in state.items()}
-    made: FixedLayer = kind.rebuild(layer.configuration(), stored)  # type: ignore[attr-defined]
-    return made
+    return kind.rebuild(layer.configuration(), stored)
 
 
 def require_fixed(layer: nn.Module) -> FixedLayer:

@@ -9,7 +9,7 @@ from torch import Tensor
 from unitmargin.foundation.choice import require_choice
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
-from unitmargin.layers.contract import FixedLayer, Gains, remade
+from unitmargin.layers.contract import FixedLayer, Gains
 from unitmargin.layers.promises import SCALING
 
 
@@ -67,9 +67,6 @@ class Normalize(FixedLayer):
             )
         shape = (1, -1) + (1,) * (x.ndim - 2)
         return (x - self.mean.view(shape)) / self.std.view(shape)
-
-    def in_type(self, dtype: torch.dtype) -> FixedLayer:
-        return remade(self, dtype)
 
     def freeze(self) -> FixedLayer:
         self.require_statistics()

@@ -1,6 +1,7 @@
 """A run: its recipe, its folder, and one file of code for each file in it."""
 
 __all__ = [
-    "certificates", "certifier", "findings", "folder", "history", "lock", "measurements", "opening",
-    "provenance", "reading", "recipe", "searches", "settings", "shipped", "weights",
+    "certificates", "certified", "certifier", "findings", "folder", "history", "lock",
+    "measurements", "opening", "ownership", "provenance", "reading", "recipe", "searches",
+    "settings", "shipped", "weights",
 ]  # fmt: skip

@@ -13,7 +13,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, WrapV
 from torch import Tensor
 
 from unitmargin.certificates import accuracy
-from unitmargin.data import ENCODING, Encoding, radius_units
+from unitmargin.certificates.certify import Certificate
+from unitmargin.data import ENCODING, Encoding, Samples, radius_units
 from unitmargin.foundation.files import (
     file_sha256,
     parse_json,
@@ -47,6 +48,9 @@ unknown label is empty."""
 
 SOURCE = {"source": str}
 """The last column of certificates of new inputs: where each is found again."""
+
+BLOCK = 1000
+"""Inputs hashed at once."""
 
 NAMED = ("label", "predicted", "runner_up")
 
@@ -106,6 +110,11 @@ class Certificates:
         source = tuple(self.source[place] for place in index.tolist()) if self.source else ()
         return replace(self, **tensors, source=source, numbers_sha256=None)
 
+    def claims(self) -> Certificate:
+        """What is claimed, without the slack, which no file holds."""
+        rest = {name: getattr(self, name) for name in ("runner_up", "margin", "radius")}
+        return Certificate(label=self.predicted, slack=torch.zeros_like(self.radius), **rest)
+
     @property
     def clean_accuracy(self) -> float:
         """Share of samples that are right, whatever their radius."""
@@ -119,6 +128,15 @@ class Certificates:
 def hash_inputs(digest: "hashlib._Hash", inputs: Float32[np.ndarray, "batch *shape"]) -> None:
     """Add inputs to a SHA-256: their numbers in order, as little-endian float32."""
     digest.update(np.ascontiguousarray(inputs, "<f4").data)
+
+
+def numbers_sha256(samples: Samples) -> str:
+    """The hash of all inputs of samples, as certificates keep it."""
+    digest = hashlib.sha256()
+    for start in range(0, len(samples), BLOCK):
+        inputs, _ = samples.batch(slice(start, start + BLOCK))
+        hash_inputs(digest, inputs.cpu().numpy())
+    return digest.hexdigest()
 
 
 def write_certificates(
@@ -171,7 +189,7 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
 
     Raises:
         ValueError: a damaged file, numbers that are no certificates, or certificates of another
-            model or other inputs.
+            model, other inputs, or another profile than the model's.
     """
     content = read_json(table.with_suffix(".json"))
     facts = Facts(**content if isinstance(content, dict) else {})
@@ -183,6 +201,8 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
         raise ValueError(
             f"classes must be {list(classes)}, those of the model, got {facts.classes}"
         )
+    if (profile := _model_profile(model)) not in (None, facts.profile):
+        raise ValueError(f"profile must be {profile!r}, that of the model, got {facts.profile!r}")
     if facts.units != (units := _model_units(model)):
         raise ValueError(f"units must be {units!r}, those of the model, got {facts.units!r}")
     columns = read_table(table, COLUMNS, SOURCE)
@@ -197,6 +217,11 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
     tensors = {name: torch.from_numpy(np.array(columns[name])) for name in TENSORS}
     hashed = facts.numbers_sha256
     return Certificates(**tensors, profile=facts.profile, source=source, numbers_sha256=hashed)
+
+
+def _model_profile(model: Path) -> Any:
+    """The profile that a model file is certified under by itself; None where it states none."""
+    return parse_json(read_header(model).get("profile", "null"))
 
 
 def _model_units(model: Path) -> str:

@@ -159,10 +159,13 @@ def holds_pixels(network: Model | FrozenNetwork) -> bool:
 
     A network that states no domain does not say so.
     """
-    if network.domain is None or not is_image(network.in_shape):
-        return False
-    low, high = network.domain
-    return low >= 0.0 and high <= 1.0
+    return network.domain is not None and are_pixels(network.in_shape, network.domain)
+
+
+def are_pixels(in_shape: tuple[int, ...], domain: tuple[float, float]) -> bool:
+    """Whether inputs of a shape and an interval of entries are images with entries in [0, 1]."""
+    low, high = domain
+    return is_image(in_shape) and low >= 0.0 and high <= 1.0
 
 
 def judged_batches(certifier: Model, batches: Iterator[InputBatch]) -> Iterator[InputBatch]:

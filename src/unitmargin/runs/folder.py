@@ -21,9 +21,10 @@ from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
 from unitmargin.runs.history import read_history
-from unitmargin.runs.lock import given_names, hold
+from unitmargin.runs.lock import hold
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
+from unitmargin.runs.ownership import foreign_content
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
 from unitmargin.runs.weights import Origin, read_origin
@@ -89,17 +90,23 @@ class RunFolder:
                 f"RECIPE --out {self.path}`"
             )
         if not file.is_file():
-            raise RunError(f"{file} does not exist; run `unitmargin {command}` first")
+            step = f"run `unitmargin {command}` first"
+            if file == self.history_file and self.weights_file.is_file():
+                step = "put a copy back: only a training in another folder makes it again"
+            raise RunError(f"{file} does not exist; {step}")
         return file
 
-    def hold(self) -> AbstractContextManager[None]:
+    def hold(self, patience: float = 0.0) -> AbstractContextManager[None]:
         """Let no other process write into the folder; see :func:`unitmargin.runs.lock.hold`."""
-        return hold(self.path)
+        return hold(self.path, patience)
 
     def require_free(self) -> None:
         """Raise unless this process could write into the folder, before it works for long."""
-        with self.hold():
-            pass
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self.path} must be a folder, got a file; name another one")
+        if self.path.is_dir():
+            with self.hold():
+                pass
 
     @property
     def begun(self) -> bool:
@@ -114,9 +121,10 @@ class RunFolder:
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
         in which a training may be extended. A folder in which no epoch was trained belongs to none;
-        one that holds other things and no recipe is none of a run.
+        one that holds other things, or a recipe that somebody wrote, is none of a run.
         """
-        foreign = self._foreign()
+        files = {file for file in vars(self).values() if isinstance(file, Path)} - {self.path}
+        foreign = "" if self.begun else foreign_content(self.path, files, self.recipe_file)
         if foreign:
             raise RunError(
                 f"{self.path} must be absent, empty or a run folder, got one with {foreign}; "
@@ -126,15 +134,6 @@ class RunFolder:
             raise RunError(
                 f"{self.path} holds a run of another recipe; choose another --out, or delete it"
             )
-
-    def _foreign(self) -> str:
-        """Something that no run has in a folder without a recipe; nothing if there is none."""
-        if self.recipe_file.exists() or not self.path.is_dir():
-            return ""
-        files = (file for file in vars(self).values() if isinstance(file, Path))
-        own = {file.name for file in files if file != self.path}
-        names = {name for name in given_names(self.path) if not name.startswith(".")}
-        return min(names - own, default="")
 
     def start(self, recipe: Recipe, split: Split | None = None) -> None:
         """Write the recipe and the split of its data, or refuse if the folder is of another one."""
@@ -268,7 +267,10 @@ class RunFolder:
         except (ValueError, OSError) as error:
             step = "remove it and " if command == TRAIN else ""
             why = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
-            raise RunError(f"{file}: {why}; {step}run `unitmargin {command}` again") from None
+            step = f"{step}run `unitmargin {command}` again"
+            if file == self.history_file and self.weights_file.is_file():
+                step = "put a copy back: only a training in another folder makes it again"
+            raise RunError(f"{file}: {why}; {step}") from None
 
 
 def _frozen_of(model: Path) -> str | None:

@@ -14,6 +14,9 @@ from filelock import FileLock, Timeout
 from unitmargin.foundation.files import is_aside, write_text
 
 LOCK = ".lock"
+PATIENCE = 60.0
+"""Seconds that a step which has worked for long waits for another one that writes."""
+
 HOLDER = ".holder"
 """Names the process that holds the lock; a lock file's own content is lost to whoever tries it."""
 
@@ -23,8 +26,11 @@ class LockedError(RuntimeError):
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def hold(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Hold a folder for this process while the block runs.
+
+    Args:
+        patience: seconds to wait for another process that holds it.
 
     Guarantee: no two processes of one machine hold it at once; a process that ends, however it
     does, lets go.
@@ -33,12 +39,12 @@ def hold(folder: Path) -> Iterator[None]:
         LockedError: another process holds it; the message says which.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock, holder = FileLock(folder / LOCK, timeout=0), folder / HOLDER
+    lock, holder = FileLock(folder / LOCK, timeout=patience), folder / HOLDER
     try:
         lock.acquire()
     except Timeout:
         raise LockedError(
-            f"{folder} is being written by {_read(holder)}; wait for it, or choose another --out"
+            f"{folder} is being written by {_read(holder)}; wait until that ends"
         ) from None
     try:
         write_text(holder, _this_process())

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from pydantic import BeforeValidator, NonNegativeFloat, NonNegativeInt
 
-from unitmargin.certificates.findings import RADIUS_AGREEMENT
 from unitmargin.certificates.spaces import INPUT, NORMALISED, Box
+from unitmargin.certificates.stored import RADIUS_AGREEMENT
 from unitmargin.certificates.tightness import NO_BOX, Search, Values, box_name, describe
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.options import among

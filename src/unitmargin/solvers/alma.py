@@ -2,7 +2,7 @@
 
 import torch
 
-from unitmargin.solvers.geometry import Column, column, linear_distance, norm
+from unitmargin.solvers.geometry import Column, Share, column, linear_distance, norm
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes
 
@@ -18,7 +18,7 @@ LAST_STEP = 0.05
 
 
 def alma(
-    problem: Problem, *, steps: int = 100, first_step: float = 0.2, smoothing: float = 0.5
+    problem: Problem, *, steps: int = 100, first_step: float = 0.2, smoothing: Share = 0.5
 ) -> None:
     r"""Augmented Lagrangian method on the margin.
 
@@ -34,7 +34,7 @@ def alma(
     Args:
         steps: evaluations.
         first_step: length of the first step in units of d; it decays exponentially to 5 % of it.
-        smoothing: alpha, for the multiplier, the gradient and its squared norm.
+        smoothing: alpha, below 1, for the multiplier, the gradient and its squared norm.
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
     Cost: ``steps`` forward and backward passes, and those of :func:`rank_classes`.

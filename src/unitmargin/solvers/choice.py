@@ -8,10 +8,12 @@ from typing import Any, Literal, get_origin
 from unitmargin.foundation.choice import choose
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.driver import require_options
+from unitmargin.solvers.geometry import Share
 
 KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     int: ("a whole number", int),
     float: ("a number", float),
+    Share: ("a number below 1", float),
     float | None: ("a number", float),
 }
 """What an option's type asks for, and how it is read."""

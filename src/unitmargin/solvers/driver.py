@@ -20,12 +20,13 @@ from unitmargin.foundation.numbers import (
     require_encoded,
     require_floating,
     require_interval,
+    require_share,
     require_whole,
 )
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
-from unitmargin.solvers.geometry import Box, Rows, Vectors, column
+from unitmargin.solvers.geometry import Box, Rows, Share, Vectors, column
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.result import MapResult, Status
@@ -116,7 +117,8 @@ def _solve(
 
 def _run(solver: Solver, problem: Problem, refinements: int) -> Rows:
     """Search and confirm; the samples without a confirmed point that the native precision lost:
-    it crossed somewhere else than float64 does, or does not resolve the margin at the start."""
+    it crossed somewhere else than float64 does, or does not resolve the margin at the start, or not
+    hold the logits there."""
     if not len(problem):
         return problem.all_rows()
     solver(problem)
@@ -124,11 +126,14 @@ def _run(solver: Solver, problem: Problem, refinements: int) -> Rows:
     land(problem, refinements)
     resolved = RESOLUTION * torch.finfo(problem.evaluator.dtype).eps * problem.scale
     unsure = crossed | (problem.margins.min(1).values <= resolved)
+    missed = (~crossed).nonzero().squeeze(1)
+    unsure[missed] |= problem.overflow(missed)
     return (unsure & torch.isinf(problem.best_distance)).nonzero().squeeze(1)
 
 
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise for an unknown option or choice, a count below 1, a number negative or not finite."""
+    """Raise for an unknown option or choice, a count below 1, a number negative or not finite, and
+    a share of 1 or more."""
     known = dict(list(inspect.signature(solver).parameters.items())[1:])
     step = "leave it out for the default"
     for name, value in options.items():
@@ -138,7 +143,9 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
                 "choose another solver"
             )
         kind = known[name].annotation
-        if kind is int:
+        if kind is Share:
+            require_share(name, value, step)
+        elif kind is int:
             require_whole(name, value, 1, step)
         elif kind is float or (kind == float | None and value is not None):
             require_amount(name, value, step)

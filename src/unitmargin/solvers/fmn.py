@@ -2,7 +2,7 @@
 
 import torch
 
-from unitmargin.solvers.geometry import column, cosine_decay, linear_distance, norm, unit
+from unitmargin.solvers.geometry import Share, column, cosine_decay, linear_distance, norm, unit
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes
 
@@ -14,7 +14,7 @@ def fmn(
     problem: Problem,
     *,
     steps: int = 100,
-    decay: float = 0.05,
+    decay: Share = 0.05,
     first_step: float = 1.0,
     overshoot: float = 0.01,
 ) -> None:

@@ -1,10 +1,14 @@
 """Vectors in batches of rows: norms, unit vectors, and points at a given distance on a ray."""
 
 import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float64, Int64, Shaped
 from torch import Tensor
+
+Share = Annotated[float, "below 1"]
+"""An option of a solver that is a part of something."""
 
 Bound = Float64[Tensor, "*features"]
 """One number for all entries of a point, or one an entry."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from unitmargin.layers.margin import pair_margins
 from unitmargin.solvers.evaluation import Evaluator
-from unitmargin.solvers.geometry import Box, Rows, Stack, Table, Values, Vectors, column, norm
+from unitmargin.solvers.geometry import Box, Mask, Rows, Stack, Table, Values, Vectors, column, norm
 
 MARGIN_TOLERANCE = 1e-10
 """Margin, in units of max(1, largest logit), beyond which a point counts as adversarial: far above
@@ -82,6 +82,15 @@ class Problem:
             margins = pair_margins(self.evaluator.logits(points.detach(), wide), self.labels[rows])
         self._record(points, rows, margins)
         return select(margins, classes)
+
+    def overflow(self, rows: Rows) -> Mask:
+        """Whether the native precision cannot hold the logits of some samples at the start."""
+        if not len(rows):
+            return torch.zeros_like(rows, dtype=torch.bool)
+        with torch.no_grad():
+            logits = self.evaluator.logits(self.start[rows], wide=False)
+        self.n_forward[rows] += 1
+        return ~torch.isfinite(logits).all(1)
 
     def slope(
         self, points: Vectors, rows: Rows, classes: Rows | None = None, wide: bool = False

@@ -34,7 +34,7 @@ from unitmargin.runs.certifier import (
     table_units,
 )
 from unitmargin.runs.folder import RunFolder
-from unitmargin.runs.lock import given_names
+from unitmargin.runs.lock import PATIENCE, given_names
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.recipe import TABLE
 from unitmargin.training.processes import joined_processes
@@ -78,6 +78,7 @@ def certify_run(
             f"certificates, got {certifier.profile}; name another folder by --out"
         )
     place = _require_own(folder) if out is None else _require_out(out)
+    RunFolder(place).require_free()
     samples = folder.test_samples(frozen, data)
     with _spool(inputs, place) as kept:
         certificates = certify_inputs(certifier, samples, batch_size, kept)
@@ -128,6 +129,7 @@ def certify_new(
     for a moment.
     """
     _require_out(out)
+    RunFolder(out).require_free()
     with _spool(inputs, out) as kept:
         certificates = certify_inputs(certifier, data, batch_size, kept)
         replaced = _write(certifier, certificates, kept, out)
@@ -261,7 +263,7 @@ def _write(
     model = certifier.classes, certifier.model_sha256
     files = folder.certificates_file, certificates, *model, folder.inputs_file
     if processes.first:
-        with folder.hold():
+        with folder.hold(PATIENCE):
             replaced = _replaced(folder.certificate_facts_file, certificates)
             write_certificates(*files, certified=kept, units=table_units(certifier))
     processes.wait()

@@ -43,7 +43,11 @@ def check_files(
             raise FileNotFoundError(f"{file} does not exist; {step}")
     verdicts, profile = check(*(file for file, _ in files))
     written = folder / "checked.csv"
-    write(verdicts, written)
+    place = f"-> {written}"
+    try:
+        write(verdicts, written)
+    except OSError as error:  # the verdict is for whoever can read, too
+        place = f"; {written} could not be written: {error.strerror}"
     failed = [verdict for verdict in verdicts if verdict.reason]
     silent = sum(verdict.certificate.radius == 0.0 and not verdict.reason for verdict in verdicts)
     lines = [
@@ -52,7 +56,7 @@ def check_files(
     ]
     lines.append(
         f"check: {len(verdicts) - len(failed) - silent} certificates confirmed, {len(failed)} not, "
-        f"{silent} claim nothing, profile {profile} -> {written}"
+        f"{silent} claim nothing, profile {profile} {place}"
     )
     return "\n".join(lines), not failed
 

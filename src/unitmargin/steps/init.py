@@ -18,6 +18,7 @@ from unitmargin.data import (
     usable,
 )
 from unitmargin.foundation.failures import one_line
+from unitmargin.runs.certifier import are_pixels
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.recipe import NAMED_BY, TABLE, parse_recipe
 
@@ -171,7 +172,7 @@ def _data(
 ) -> list[Line]:
     encoding = dataset.encoding
     if options is None or encoding is None:
-        pixels = dataset.train.domain == (0.0, 1.0) and is_image(dataset.in_shape)
+        pixels = are_pixels(dataset.in_shape, dataset.train.domain)
         units = "pixels in [0, 1]" if pixels else "the units of the numbers in the file"
         return [Line("name", kind), Line("path", str(path), f"radii are in {units}"), *read]
     share, seed = options.choice()

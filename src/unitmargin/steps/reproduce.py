@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from unitmargin.certificates.tightness import describe_settings
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_markdown
@@ -121,11 +122,12 @@ def take_over(
     network, activation, head and input.
 
     Raises:
-        ValueError: an unknown target or solver.
+        ValueError: an unknown target or solver, or epochs, limit or seeds in ``budget``.
         RunError: a folder that is no run, or without trained weights.
     """
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
+    _require_no_training(budget)
     require_runs(runs)
     for folder in map(RunFolder, runs):
         folder.require(folder.weights_file, TRAIN)
@@ -136,6 +138,16 @@ def take_over(
         if path not in taken:
             print(f"reproduce: {path} is no row of {target}, and is left out")
     return sound
+
+
+def _require_no_training(budget: Budget) -> None:
+    """Raise for what only a training has a use for."""
+    for name in ("epochs", "limit", "seeds"):
+        if (value := getattr(budget, name)) != getattr(Budget(), name):
+            raise ValueError(
+                f"{name} must be left out with runs, where nothing is trained, got {value}; leave "
+                "out one of them"
+            )
 
 
 def train_rows(
@@ -192,11 +204,16 @@ def recall(folder: RunFolder, solvers: Sequence[str]) -> bool:
     if not findings.passed:
         broken = ", ".join(row.name for row in findings.checks if row.failed)
         print(f"reproduce: {folder.path} broke promises when it was verified: {broken}")
-    had = {search.solver for search in folder.searches()}
-    lacking = dict.fromkeys(one.name for one in choose_solvers(solvers) if one.name not in had)
+    had = dict.fromkeys((search.solver, search.settings) for search in folder.searches())
+    asked = {
+        str(one): (one.name, describe_settings(one.name, **dict(one.options)))
+        for one in choose_solvers(solvers)
+    }
+    lacking = [word for word, search in asked.items() if search not in had]
     if lacking:
+        kept = ", ".join(f"{name} ({settings})" for name, settings in had)
         print(
-            f"reproduce: {folder.path} keeps its searches by {', '.join(sorted(had))}, without "
+            f"reproduce: {folder.path} keeps its searches by {kept}, without "
             f"{', '.join(lacking)}; remove {folder.checks_file} to search it by all"
         )
     return findings.passed

@@ -89,6 +89,8 @@ def train_run(
         if processes.first:
             folder.start(recipe, dataset.split)
         if _is_trained(folder, recipe, processes):
+            if processes.first:  # one that was interrupted between weights and removal
+                _remove_checkpoint(folder, recipe)
             return f"train: {folder.weights_file} is already there"
         told = log if processes.first else None
         with open_log(told, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
@@ -104,11 +106,17 @@ def train_run(
             )
         if processes.first:
             write_weights(folder.weights_file, model, origin)
-            if not extendable(recipe.training.schedule):
-                for file in (folder.checkpoint_file, folder.teacher_file):
-                    file.unlink(missing_ok=True)
+            _remove_checkpoint(folder, recipe)
     processes.wait()
     return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
+
+
+def _remove_checkpoint(folder: RunFolder, recipe: Recipe) -> None:
+    """Remove what only a training that goes on needs, unless this one may be extended."""
+    training = recipe.training
+    if training.steps or not extendable(training.schedule):
+        for file in (folder.checkpoint_file, folder.teacher_file):
+            file.unlink(missing_ok=True)
 
 
 def _require_fit(
@@ -175,7 +183,8 @@ def _require_same_training(folder: RunFolder, identity: Identity, samples: int) 
             stored.options.count_steps(samples) / stored.options.epoch_steps(samples)
         )
         require_same_training(file, stored, epochs, identity, samples)
-        if stored.options != identity.options and not folder.checkpoint_file.is_file():
+        longer = stored.options.count_steps(samples) != identity.options.count_steps(samples)
+        if longer and not folder.checkpoint_file.is_file():
             raise ValueError(
                 f"{file} can be trained further with {folder.checkpoint_file.name} alone, which is "
                 "gone; train in another folder"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from unitmargin.auditing.audit import Audit, audit
@@ -17,11 +16,11 @@ from unitmargin.certificates.findings import (
     closed_form_finding,
     rounding_finding,
     search_finding,
-    stored_finding,
 )
 from unitmargin.certificates.joined import join_searches
 from unitmargin.certificates.plane import PLANE_SHAPE, sample_plane
 from unitmargin.certificates.spaces import Box, Space, input_space, normalised_space
+from unitmargin.certificates.stored import stored_finding
 from unitmargin.certificates.tightness import (
     Search,
     describe,
@@ -32,8 +31,10 @@ from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD
 from unitmargin.runs.certificates import Certificates
+from unitmargin.runs.certified import certified_samples
 from unitmargin.runs.findings import Findings
-from unitmargin.runs.folder import RunError, RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.lock import PATIENCE
 from unitmargin.runs.measurements import Measurements
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
@@ -61,7 +62,10 @@ float64 forward passes."""
 
 
 def verify(
-    frozen: FrozenNetwork, samples: Samples, stored: Certificates | None = None
+    frozen: FrozenNetwork,
+    samples: Samples,
+    stored: Certificates | None = None,
+    index: Tensor | None = None,
 ) -> list[Finding]:
     """Measure every promise of a frozen network on the given samples.
 
@@ -69,6 +73,7 @@ def verify(
         frozen: the deployed network.
         samples: inputs on which gradients are measured and certificates attacked.
         stored: certificates of the same samples, to be compared.
+        index: numbers of the samples among the test samples, by which findings name them.
 
     Cost: a backward pass for each of up to 100 classes, and about 15 float64 forward passes.
     """
@@ -80,11 +85,11 @@ def verify(
     ]
     if figures.signed_distance:
         unit = at_most("unit_gradient", figures.unit_gradient_error, UNIT_GRADIENT_TOLERANCE)
-        findings += [unit, closed_form_finding(frozen, inputs)]
+        findings += [unit, closed_form_finding(frozen, inputs, index)]
     else:
         findings += _lower_bound_findings(figures)
     if stored is not None:
-        findings.append(stored_finding(frozen, inputs, stored.predicted, stored.radius))
+        findings.append(stored_finding(frozen, inputs, stored.claims(), index))
     return findings
 
 
@@ -152,27 +157,6 @@ def measure(
     )
 
 
-def certified_samples(
-    folder: RunFolder,
-    frozen: FrozenNetwork,
-    certificates: Certificates,
-    data: Path | None = None,
-) -> Samples:
-    """The test samples of a run, if its certificates are theirs.
-
-    Raises:
-        RunError: another number of samples, or other labels.
-    """
-    test = folder.test_samples(frozen, data)
-    if not torch.equal(certificates.label, test.labels):
-        raise RunError(
-            f"{folder.certificates_file} must have a row for each of the {len(test)} test samples, "
-            f"got {len(certificates)} rows or other labels; run `unitmargin certify {folder.path}` "
-            "again"
-        )
-    return test
-
-
 def verify_run(
     folder: RunFolder,
     solvers: Sequence[str] = DEFAULT_SOLVERS,
@@ -235,10 +219,10 @@ def verify_run(
     if not processes.first:
         processes.wait()
         return "", True
-    found = verify(frozen, Samples(inputs, labels), certificates.at(chosen))
+    found = verify(frozen, Samples(inputs, labels), certificates.at(chosen), chosen)
     found.append(search_finding(searches))
     if rounding:
-        found.append(rounding_finding(frozen, inputs))
+        found.append(rounding_finding(frozen, inputs, chosen))
     findings = Findings(
         passed=not any(row.failed for row in found),
         samples=len(inputs),
@@ -248,7 +232,7 @@ def verify_run(
         solvers=[describe(search) for search in searches],
     )
     measurements = measure(frozen, test, certificates, sha256)
-    with folder.hold():
+    with folder.hold(PATIENCE):
         write_searches(folder.solvers_file, searches)
         measurements.write(folder.measurements_file)
         findings.write(folder.checks_file)

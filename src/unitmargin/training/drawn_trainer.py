@@ -1,5 +1,6 @@
 """Training on what is drawn by seed and epoch: made ahead, with a checkpoint to go on from."""
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ WARM_UP_STEPS = 2
 """The first steps of a fresh process touch their memory for the first time, and are slower."""
 
 TIMED_STEPS = 4
+"""Steps that are timed at least; they are whole intervals, in which every weight moves as often."""
 
 
 def ahead(batches: Iterator[Share]) -> Iterator[Share]:
@@ -79,13 +81,15 @@ class DrawnTrainer(Trainer):
     def seconds_per_step(self) -> float:
         """Mean time of a step, from a few that change the model."""
         shares = (share for epoch in count() for share in self._batches(epoch))
+        interval = self.options.interval
+        timed = interval * math.ceil(TIMED_STEPS / interval)
         started = 0.0
-        for step, share in enumerate(islice(shares, WARM_UP_STEPS + TIMED_STEPS)):
+        for step, share in enumerate(islice(shares, WARM_UP_STEPS + timed)):
             if step == WARM_UP_STEPS:
                 started = time.perf_counter()
             # Reading the loss waits for the device.
             float(self._step(share, progress=0.0))
-        return (time.perf_counter() - started) / TIMED_STEPS
+        return (time.perf_counter() - started) / timed
 
     def save(self, path: Path, identity: Identity, history: History) -> None:
         """Write the checkpoint of this training."""

@@ -1,5 +1,7 @@
 """How a network does in training: its accuracy, and the share that it certifies."""
 
+import math
+
 import torch
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
@@ -12,7 +14,10 @@ from unitmargin.training.processes import Processes
 ALONE = Processes()
 
 EVALUATION_BATCH = 2048
-"""Samples a forward pass without gradient: maps of 3 x 32 x 32 numbers take 25 MB."""
+"""Most samples of a forward pass without gradient."""
+
+NUMBERS = EVALUATION_BATCH * 3 * 32 * 32
+"""Numbers of a batch, 25 MB: larger inputs come fewer at a time, as maps grow with them."""
 
 
 @torch.no_grad()
@@ -31,8 +36,9 @@ def evaluate(
     rows = network.head.weight.double()
     constants = torch.cdist(rows, rows) * network.input_scale
     found = []
-    for start in processes.own(range(0, len(samples), EVALUATION_BATCH)):
-        inputs, labels = samples.batch(slice(start, start + EVALUATION_BATCH), device=device)
+    size = max(1, min(EVALUATION_BATCH, NUMBERS // math.prod(samples.in_shape)))
+    for start in processes.own(range(0, len(samples), size)):
+        inputs, labels = samples.batch(slice(start, start + size), device=device)
         logits = network(inputs)
         radius = certificate_from_logits(logits, constants).radius
         found.append(((margins(logits, labels) > 0).cpu(), radius.cpu()))

@@ -131,11 +131,18 @@ def require_same_training(
     schedule = given.options.schedule
     had, wanted = (one.options.count_steps(samples) for one in (stored, given))
     done = epochs * stored.options.epoch_steps(samples)
-    # A training that ended within an epoch left out samples that a longer one does not.
-    whole = done <= min(had, wanted)
-    if had != wanted and not (whole and same_so_far(schedule, done, had, wanted)):
+    if had == wanted:
+        return
+    made = f"{file} holds {min(done, had)} steps of a training of {had}"
+    if wanted < min(done, had):
+        raise ValueError(f"{made}, more than the {wanted} of the one that is asked for; {STEP}")
+    if done > min(had, wanted):
         raise ValueError(
-            f"{file} holds {min(done, had)} steps of a training of {had}, which under the schedule "
-            f"{schedule!r} are no part of one of {wanted}; {STEP}, under the schedule 'constant' "
-            "if it may have to be extended"
+            f"{made}, whose last epoch is not whole: a longer training has other samples there; "
+            f"{STEP}, with a length in epochs if it may have to be extended"
+        )
+    if not same_so_far(schedule, done, had, wanted):
+        raise ValueError(
+            f"{made}, which under the schedule {schedule!r} are no part of one of {wanted}; "
+            f"{STEP}, under the schedule 'constant' if it may have to be extended"
         )

@@ -28,13 +28,16 @@ def training_precision(name: str, device: torch.device) -> Iterator[None]:
         ...     (torch.eye(2) @ torch.eye(2)).dtype
         torch.bfloat16
     """
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if name == "tf32" else before)
+    products = torch.backends.cuda.matmul
+    before = products.fp32_precision
+    if name == "tf32":
+        products.fp32_precision = "tf32"
     try:
         with torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
             yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        if name == "tf32":
+            products.fp32_precision = before
 
 
 def require_precision(name: str, model: nn.Module) -> None:

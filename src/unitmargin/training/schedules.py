@@ -39,6 +39,16 @@ def extendable(schedule: str) -> bool:
     return same_so_far(schedule, EXAMPLE, EXAMPLE, EXAMPLE + 1)
 
 
+def require_moving(schedule: str, steps: int) -> None:
+    """Raise for a training in which no step has a rate above 0."""
+    factor = SCHEDULES[schedule]
+    if not any(factor(step / steps) for step in range(steps)):
+        raise ValueError(
+            f"schedule must have a rate above 0 in one of {steps} steps, got {schedule!r}, which "
+            "begins at 0; train for more steps, or under another schedule"
+        )
+
+
 def same_so_far(schedule: str, done: int, first: int, second: int) -> bool:
     """Whether ``done`` steps of a training of ``first`` steps had the rates of one of ``second``.
 

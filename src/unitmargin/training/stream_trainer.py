@@ -61,4 +61,5 @@ class StreamTrainer(DrawnTrainer):
 
     def _seed(self, epoch: int) -> int:
         """A number for each epoch and process."""
-        return (self.options.seed * 1_000_003 + epoch) * 65_537 + self.processes.rank
+        number = (self.options.seed * 1_000_003 + epoch) * 65_537 + self.processes.rank
+        return number % 2**64  # what a generator takes; both factors are odd, so none fall together

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples, joint_domain
 from unitmargin.foundation.choice import require_kind
-from unitmargin.foundation.files import require_path
+from unitmargin.foundation.files import require_path, require_writable
 from unitmargin.foundation.numbers import shown
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.models import Classifier
@@ -123,6 +123,8 @@ def train(
         near = samples.near(place)
         trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
+            if processes.first:
+                require_writable(file)
             kept = file, identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(*kept)]
         _set_domain(model, domain)
