@@ -16,7 +16,8 @@ from unitmargin.models import DenseUGNN
 from unitmargin.paper import Table
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.findings import REQUIRED, Findings
-from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.linked import WEIGHTS_FACT
 from unitmargin.runs.recipe import read_recipe
 from unitmargin.runs.searches import write_searches
 from unitmargin.runs.shipped import embedded_recipe

@@ -38,7 +38,7 @@ def test_certificates_of_other_batches_and_threads_pass(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILE_NAMES)
 def test_radii_are_not_raised_as_far_as_a_slack_allows(profile: str) -> None:
     """Those of the margin alone, without the slack, are what a naive program would write."""
-    frozen, x, certificate = made(profile)
+    frozen, _, certificate = made(profile)
     bounds = frozen.proof(PROFILES[profile]).bounds
     steep = steepness(bounds)[certificate.label, certificate.runner_up]
     naive = torch.where(certificate.radius > 0, certificate.margin / steep, 0.0)
@@ -79,3 +79,25 @@ def test_inputs_without_a_claim_pass() -> None:
     certificate = um.certify(frozen, x, domain="any")
     assert certificate.label[0] == -1
     assert stored_finding(frozen, x, certificate).passed
+
+
+@pytest.mark.parametrize(("profile", "size"), [("float32", 1e38), ("float64", 1e307)])
+def test_nothing_is_claimed_near_overflow(profile: str, size: float) -> None:
+    halves = torch.tensor([[0.5, 0.0], [-0.5, 0.0]])
+    frozen = FrozenNetwork([um.frozen.Dense(halves, torch.zeros(2))], (2,), profile=profile)
+    x = torch.tensor([[size, 0.0]], dtype=getattr(torch, profile))
+    certificate = um.certify(frozen, x, domain="any")
+    assert certificate.radius == 0
+    assert stored_finding(frozen, x, certificate).passed
+    raised = replace(certificate, radius=torch.tensor([size / 4], dtype=torch.float64))
+    assert not stored_finding(frozen, x, raised).passed
+
+
+def test_small_units_have_small_tolerances() -> None:
+    frozen = um.freeze(um.DenseUGNN((2,), 2))
+    x = 1e-12 * torch.rand(20, 2)
+    certificate = um.certify(frozen, x)
+    raised = replace(certificate, radius=1.001 * certificate.radius)
+    assert bool((certificate.radius > 0).any())
+    assert stored_finding(frozen, x, certificate).passed
+    assert not stored_finding(frozen, x, raised).passed

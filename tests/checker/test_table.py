@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from claims import EXAMPLES, certified
+from claims import EXAMPLES, Example, certified
 from model_files import header, rewrite
 from safetensors.torch import load_file
 from tables import read_rows, write_rows
 
 from unitmargin.checker import CheckError, Verdict, check, write
 from unitmargin.foundation.files import file_sha256
-from unitmargin.frozen import load, save
+from unitmargin.frozen import Dense, FrozenNetwork, load, save
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.layers.normalize import Normalize
 from unitmargin.runs.folder import RunFolder
 
 RAISED = 1e-6
@@ -367,3 +368,17 @@ def test_nothing_is_proved_where_denormals_are_flushed(run: RunFolder) -> None:
             verdicts(run)
     finally:
         torch.set_flush_denormal(False)
+
+
+def test_numbers_whose_rounding_nothing_bounds_are_said_to_be_so(tmp_path: Path) -> None:
+    network = FrozenNetwork(
+        [
+            Normalize(torch.zeros(1), torch.full((1,), 1e-38)),
+            *[Dense(torch.full((1, 1), 2.0**40), torch.zeros(1)) for _ in range(7)],
+            Dense(torch.tensor([[0.5], [-0.5]]), torch.zeros(2)),
+        ],
+        (1,),
+    )
+    run = certified(tmp_path, Example(network, torch.tensor([[3e38]])))
+    (verdict,) = verdicts(run)
+    assert verdict.reason == "nothing is proved of numbers as large as those of this evaluation"

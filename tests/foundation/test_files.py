@@ -18,6 +18,7 @@ from unitmargin.foundation.files import (
     file_sha256,
     read_hashed,
     read_json,
+    require_writable,
     write_aside,
     write_folder_aside,
     write_json,
@@ -360,3 +361,12 @@ def test_the_hash_of_a_file_is_that_of_what_was_read(tmp_path: Path) -> None:
         read_hashed(file, lambda path: path.write_bytes(b"two"))
     with pytest.raises(FileNotFoundError, match="none"):
         read_hashed(tmp_path / "none", Path.read_bytes)
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new" / "a.txt")
+    assert (tmp_path / "new").is_dir()
+    assert not [*(tmp_path / "new").iterdir()]
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="File exists|Not a directory"):
+        require_writable(tmp_path / "file" / "a.txt")

@@ -198,7 +198,24 @@ def test_a_lost_history_is_not_made_by_training_again(tmp_path: Path) -> None:
 
 def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="must be a folder, got a file; name another one"):
+    with pytest.raises(FileExistsError, match="File exists"):
         RunFolder(tmp_path / "file").require_free()
     RunFolder(tmp_path / "absent").require_free()
     assert not (tmp_path / "absent").exists()
+
+
+def test_a_run_that_was_interrupted_in_its_first_epoch_goes_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    recipe = Recipe(name="mine", data=DataOptions(name="digits"))
+    folder.start(recipe)
+    for log in ("tensorboard", "wandb"):
+        (tmp_path / log).mkdir()
+    lines = folder.recipe_file.read_text().splitlines(keepends=True)
+    other = [line for line in lines if not line.startswith(("pieces", "padding"))]
+    assert len(other) == len(lines) - 2
+    folder.recipe_file.write_text("".join(other))
+    folder.start(recipe)
+    assert folder.recipe_file.read_text() == "".join(lines)
+    folder.recipe_file.write_text("".join([*lines[1:], lines[0]]))
+    with pytest.raises(RunError, match="somebody wrote"):
+        folder.start(recipe)

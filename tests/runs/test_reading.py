@@ -7,6 +7,8 @@ import torch
 from certified import certified, write_made_searches, write_made_weights
 from searches import made_search
 
+from unitmargin.foundation.files import file_sha256
+from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.runs import folder as folders
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.reading import RunReading
@@ -74,3 +76,21 @@ def test_it_belongs_to_a_recipe_as_the_folder_does(tmp_path: Path) -> None:
     (reading.path / "mine").write_text("a file that is called as its folder")
     with pytest.raises(RunError, match="got one with mine"):
         reading.require_own(verified(tmp_path / "other").recipe())
+
+
+def test_the_model_is_read_once_and_of_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = certified(tmp_path / "run", ROW, [1.0])
+    reading = RunReading(run.path)
+    asked: list[Path] = []
+
+    def load(file: Path) -> FrozenNetwork:
+        asked.append(file)
+        return FrozenNetwork([Dense(torch.eye(2), torch.full((2,), float(len(asked))))], (2,))
+
+    monkeypatch.setattr(folders, "load", load)
+    network, sha256 = reading.hashed_frozen()
+    assert reading.frozen() is reading.hashed_frozen()[0] is network
+    assert (reading.model(), sha256) == (run.model_file, file_sha256(run.model_file))
+    assert asked == [run.model_file]

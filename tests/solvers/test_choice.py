@@ -55,3 +55,9 @@ def test_shares_are_below_one(word: str) -> None:
     name = word.partition(":")[2].partition("=")[0]
     with pytest.raises(ValueError, match=f"{name} must be below 1, got .*; leave it out"):
         read_choice(word)
+
+
+@pytest.mark.parametrize("word", ["ddn", "ddn:steps=30", "sphere_tracing:steps=300,n_candidates=9"])
+def test_a_choice_prints_as_it_is_read(word: str) -> None:
+    assert str(read_choice(word)) == word
+    assert read_choice(str(read_choice(word))) == read_choice(word)

@@ -1,5 +1,6 @@
 """The verb check: which files it takes, what it says, and its exit status."""
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -114,3 +115,17 @@ def test_an_exported_file_in_a_run_makes_no_exported_folder(run: RunFolder) -> N
     (run.path / "weights.safetensors").touch()
     with pytest.raises(FileNotFoundError, match=f"certify {run.path} --inputs"):
         check_files(run.path)
+
+
+def test_a_folder_that_can_only_be_read_gets_its_verdict(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    torch.manual_seed(0)
+    run = certified(tmp_path, EXAMPLES["pooled"]())
+    monkeypatch.setattr("unitmargin.steps.check.write", refuse)
+    message, passed = check_files(run.path)
+    assert passed
+    assert message.endswith(f"({run.path / 'checked.csv'} could not be written: Permission denied)")

@@ -370,7 +370,7 @@ def test_a_failed_check_is_shown_with_its_detail(digits: RunFolder, tmp_path: Pa
 @pytest.mark.parametrize(
     ("file", "command"),
     [
-        ("history.csv", "unitmargin train"),
+        ("history.csv", "put a copy back: only a training in another folder"),
         ("model.safetensors", "unitmargin freeze"),
         ("certificates.csv", "unitmargin certify"),
         ("checks.json", "unitmargin verify"),

@@ -9,6 +9,7 @@ import pytest
 from certified import certified, write_made_searches, write_made_weights
 from searches import made_search
 
+from unitmargin.certificates.tightness import describe_settings
 from unitmargin.paper import TARGETS
 from unitmargin.paper.networks import row_recipe
 from unitmargin.runs.folder import RunError, RunFolder
@@ -19,6 +20,7 @@ from unitmargin.steps.reproduce import (
     Budget,
     evaluate_rows,
     known_targets,
+    take_over,
     train_rows,
     write_outputs,
 )
@@ -161,22 +163,35 @@ def test_solvers_that_did_not_search_a_run_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = certified(tmp_path / "a", ROW, [1.0, 0.4])
-    search = made_search([1.0, 0.4], [2.0, 0.5], "sphere_tracing")
+    settings = describe_settings("sphere_tracing")
+    search = replace(made_search([1.0, 0.4], [2.0, 0.5], "sphere_tracing"), settings=settings)
     search.label[:] = 1
     write_made_searches(run, [search])
     evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing", "ddn:steps=9", "fmn"))
     evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing",))
+    evaluate_rows([TARGET], [run.path], Budget(), ("sphere_tracing:steps=300",))
+    kept = f"reproduce: {run.path} keeps its searches by sphere_tracing ({settings}), without "
+    step = f"; remove {run.checks_file} to search it by all\n"
     assert capsys.readouterr().out == (
-        f"reproduce: {run.path} keeps its searches by sphere_tracing, without ddn, fmn; remove "
-        f"{run.checks_file} to search it by all\n"
+        f"{kept}ddn:steps=9, fmn{step}{kept}sphere_tracing:steps=300{step}"
     )
+
+
+@pytest.mark.parametrize("budget", [{"epochs": 7}, {"limit": 9}, {"seeds": 4}])
+def test_what_only_a_training_has_a_use_for_is_refused(
+    budget: dict[str, int], tmp_path: Path
+) -> None:
+    (name,) = budget
+    with pytest.raises(ValueError, match=f"{name} must be left out with runs, where nothing is"):
+        take_over("accuracy", [tmp_path], Budget(**budget), tmp_path)
 
 
 def test_a_promise_that_was_broken_is_not_forgotten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = certified(tmp_path / "a", ROW, [1.0])
-    search = made_search([1.0], [2.0], "sphere_tracing")
+    settings = describe_settings("sphere_tracing")
+    search = replace(made_search([1.0], [2.0], "sphere_tracing"), settings=settings)
     search.label[:] = 1
     write_made_searches(run, [search])
     assert evaluate_rows([TARGET], [run.path], Budget())

@@ -203,3 +203,9 @@ def test_settings_of_precision_are_left_as_they_are(setting: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_compilers_may_ask_for_the_precision() -> None:
+    with training_precision("tf32", CPU):
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == "highest"

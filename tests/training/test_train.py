@@ -239,3 +239,14 @@ def test_the_mode_afterwards_is_that_of_evaluation(tmp_path: Path) -> None:
         um.train(network, (X, Y), epochs=2, checkpoint=file, quiet=True, after_epoch=seen.append)
         assert not network.training
     assert [len(history) for history in seen] == [1, 2]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_judged_before_the_first_step(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    net, data = model(), (torch.rand(8, *model().in_shape), torch.arange(8) % 2)
+    before = [parameter.detach().clone() for parameter in net.parameters()]
+    with pytest.raises(OSError, match="File exists|Not a directory"):
+        um.train(net, data, checkpoint=tmp_path / "file/c.safetensors", epochs=1, quiet=True)
+    assert all(map(torch.equal, before, net.parameters()))

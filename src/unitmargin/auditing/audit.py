@@ -65,7 +65,7 @@ def layer_rows(name: str, layer: Layer) -> list[LayerAudit]:
     except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
         raise ValueError(unmeasurable(name, str(error))) from None
     if not all(map(math.isfinite, gains)):
-        raise ValueError(unmeasurable(name, f"a gain is {max(gains)}"))
+        raise ValueError(unmeasurable(name, "it has gains that are not finite"))
     row = LayerAudit(name, type(layer).__name__, *gains, layer.promise)
     return [row, *(row for rows in parts for row in rows)]
 

@@ -2,5 +2,5 @@
 
 __all__ = [
     "accuracy", "certify", "closest", "epsilons", "exhibits", "findings", "joined", "plane", "rows",
-    "slack", "spaces", "tightness",
+    "slack", "spaces", "stored", "tightness",
 ]  # fmt: skip

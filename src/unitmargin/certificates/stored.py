@@ -54,7 +54,7 @@ def stored_finding(
     slope = own.radius / (own.margin - own.slack).clamp_min(TINY)
     rounding = (own.slack * slope).clamp_min(RADIUS_AGREEMENT)
     low = (own.radius - stored.radius) * (RADIUS_AGREEMENT / rounding)
-    high = torch.where(stored.radius > 0, (stored.radius - highest) / highest.clamp_min(1.0), 0.0)
+    high = torch.where(stored.radius > 0, (stored.radius - highest) / highest.clamp_min(TINY), 0.0)
     gap = torch.maximum(low, high).nan_to_num(nan=torch.inf).where(claims, 0.0).clamp_min(0.0)
     gap = gap.masked_fill(torch.stack([*changed.values()]).any(0), torch.inf)
     worst, value = int(gap.argmax()), float(gap.max())
@@ -83,13 +83,15 @@ def _of_any_evaluation(
     others = torch.isfinite(margins)  # the label's own column is infinite
     quotients = ((margins + error_of_exact - error) / steep).where(others, torch.inf)
     slack = 2.0 * (error + error_of_exact).where(others, 0.0).max(1).values
-    return label, margins, slack + RADIUS_AGREEMENT, quotients.min(1).values.clamp_min(0.0)
+    largest = own.bounds.largest.constant + own.bounds.largest.slope * own.input_norms(given)
+    highest = quotients.min(1).values.where(largest < own.bounds.limit, 0.0)  # near overflow none
+    return label, margins, slack + RADIUS_AGREEMENT, highest.clamp_min(0.0)
 
 
 def _errors(proof: Proof, given: Tensor, label: Labels) -> Tensor:
     """Bounds of the error of each margin in one evaluation: half the slack."""
     alpha, beta = (matrix.to(given.device) for matrix in (proof.bounds.alpha, proof.bounds.beta))
-    return alpha[label] + beta[label] * proof.input_norms(given).to(given.device)[:, None]
+    return alpha[label] + beta[label] * proof.input_norms(given)[:, None]
 
 
 def _is_not_second(runner_up: Labels, margins: Tensor, slack: Values) -> Mask:

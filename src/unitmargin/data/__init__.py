@@ -9,13 +9,14 @@ from unitmargin.data.arrays import npz
 from unitmargin.data.augment import crop_flip, draw_crops, random_crop_flip
 from unitmargin.data.cifar import cifar10, cifar100
 from unitmargin.data.dataset import Dataset, joint_domain
+from unitmargin.data.decoded import MixedSizesError
 from unitmargin.data.decoding import spare_cores
 from unitmargin.data.digits import digits
 from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
 from unitmargin.data.files import DataError, left_out, not_found
 from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.images import MixedSizesError, images
+from unitmargin.data.images import images
 from unitmargin.data.parquet import image_shards
 from unitmargin.data.samples import Samples
 from unitmargin.data.sharded import shards

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from unitmargin.data.dataset import Dataset
+from unitmargin.data.decoded import decode_images
 from unitmargin.data.files import DataError, missing_test
 from unitmargin.data.image_options import ImageOptions
-from unitmargin.data.images import decode_images
 from unitmargin.data.kept import keep_arrays, save_array, unchanged
 from unitmargin.data.layout import Layout, Place
 from unitmargin.data.npy import Pages, as_mapped
@@ -59,7 +59,7 @@ def shards(
         raise missing_test(fault) from None
     fingerprint = partial(_fingerprint, files, own, train, cache)
     content = fingerprint()
-    make = unchanged(files[0], content, fingerprint, partial(_make, files, own, train))
+    make = unchanged(Path(test), content, fingerprint, partial(_make, files, own, train))
     kept = keep_arrays(cache, f"test-{CACHE_VERSION}-{content}", make)
     inputs = as_mapped(kept.arrays["x"])
     origin = Origin(inputs, kept.sha256["x"], kept.folder, Pages(kept.arrays["x"]))

@@ -195,7 +195,7 @@ def open_shards(pattern: str, options: ImageOptions, cache: Path | None = None) 
     files = expand_shards(pattern)
     fingerprint = partial(_fingerprint, files, options, cache)
     sha256 = fingerprint()
-    make = unchanged(files[0], sha256, fingerprint, partial(_make_index, files, options))
+    make = unchanged(Path(pattern), sha256, fingerprint, partial(_make_index, files, options))
     index = keep_arrays(cache, f"shards-{CACHE_VERSION}-{sha256}", make).arrays
     return TarShards(
         files=files,

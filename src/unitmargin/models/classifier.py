@@ -113,9 +113,10 @@ class Classifier(Network):
         """Raise for inputs of another type than the parameters', but under autocast."""
         own = self.head.bias.dtype
         if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(
-                f"x must be {own}, the type of the parameters, got {x.dtype}; pass x.to({own})"
-            )
+            step = f"pass x.to({own})"
+            if not x.is_floating_point():
+                step = f"scale it to the units of the training, as in x.to({own}) / 255"
+            raise ValueError(f"x must be {own}, the type of the parameters, got {x.dtype}; {step}")
 
     def normalised(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         return self.normalize(x)

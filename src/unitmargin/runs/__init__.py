@@ -1,7 +1,7 @@
 """A run: its recipe, its folder, and one file of code for each file in it."""
 
 __all__ = [
-    "certificates", "certified", "certifier", "findings", "folder", "history", "lock",
+    "certificates", "certified", "certifier", "findings", "folder", "history", "linked", "lock",
     "measurements", "opening", "ownership", "provenance", "reading", "recipe", "searches",
     "settings", "shipped", "weights",
 ]  # fmt: skip

@@ -1,6 +1,8 @@
 """The run folder: the path of each file, the step that writes it, and what it holds."""
 
-from collections.abc import Callable, Mapping
+import errno
+import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -9,18 +11,16 @@ from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset, Samples, Split
 from unitmargin.foundation.files import (
     file_sha256,
-    parse_json,
     read_hashed,
     read_json,
-    require_hash,
     write_json,
     write_text,
 )
-from unitmargin.foundation.tensors import read_header
 from unitmargin.frozen import FrozenNetwork, load
 from unitmargin.runs.certificates import Certificates, read_certificates
 from unitmargin.runs.findings import Findings, read_findings
 from unitmargin.runs.history import read_history
+from unitmargin.runs.linked import frozen_of, require_hashes
 from unitmargin.runs.lock import hold
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
@@ -29,6 +29,8 @@ from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
 from unitmargin.runs.weights import Origin, read_origin
 from unitmargin.training.identity import LENGTHS, identify_data, require_classes
+from unitmargin.training.logs import LOGS
+from unitmargin.training.processes import joined_processes
 from unitmargin.training.teacher import teacher_file
 from unitmargin.training.train import EpochRecord
 
@@ -41,9 +43,6 @@ GRAPH = "model.onnx"
 
 HTML_SHA256, MD_SHA256 = "html_sha256", "md_sha256"
 """Entries of report.json: the hashes of the pages that were written with it."""
-
-WEIGHTS_FACT = "weights_sha256"
-"""The fact that says which weights were frozen."""
 
 
 class RunError(RuntimeError):
@@ -90,10 +89,7 @@ class RunFolder:
                 f"RECIPE --out {self.path}`"
             )
         if not file.is_file():
-            step = f"run `unitmargin {command}` first"
-            if file == self.history_file and self.weights_file.is_file():
-                step = "put a copy back: only a training in another folder makes it again"
-            raise RunError(f"{file} does not exist; {step}")
+            raise RunError(f"{file} does not exist; {self._step(file, command, 'first')}")
         return file
 
     def hold(self, patience: float = 0.0) -> AbstractContextManager[None]:
@@ -101,9 +97,12 @@ class RunFolder:
         return hold(self.path, patience)
 
     def require_free(self) -> None:
-        """Raise unless this process could write into the folder, before it works for long."""
+        """Raise unless this process could write into the folder, before it works for long; of
+        several the first one writes, and asks alone."""
+        if not joined_processes().first:
+            return
         if self.path.exists() and not self.path.is_dir():
-            raise RunError(f"{self.path} must be a folder, got a file; name another one")
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.path))
         if self.path.is_dir():
             with self.hold():
                 pass
@@ -124,6 +123,7 @@ class RunFolder:
         one that holds other things, or a recipe that somebody wrote, is none of a run.
         """
         files = {file for file in vars(self).values() if isinstance(file, Path)} - {self.path}
+        files |= {self.path / log for log in LOGS}
         foreign = "" if self.begun else foreign_content(self.path, files, self.recipe_file)
         if foreign:
             raise RunError(
@@ -206,17 +206,17 @@ class RunFolder:
         return self._read(self.weights_file, TRAIN, read_origin)
 
     def frozen(self) -> FrozenNetwork:
-        return load(self._model())
+        return load(self.model())
 
     def hashed_frozen(self) -> tuple[FrozenNetwork, str]:
         """The frozen network and the SHA-256 of its file, both of one content."""
-        return read_hashed(self.model_file, lambda _: self.frozen())
+        return read_hashed(self.model_file, lambda _: load(self.model()))
 
     def certificates(self) -> Certificates:
         command = f"certify {self.path}"
         for file in (self.certificates_file, self.certificate_facts_file):
             self.require(file, command)
-        files = self._model(), self.inputs_file
+        files = self.model(), self.inputs_file
         return self._read(self.certificates_file, command, lambda f: read_certificates(f, *files))
 
     def searches(self) -> list[Search]:
@@ -225,11 +225,11 @@ class RunFolder:
         return self._verified(self.solvers_file, lambda f: read_searches(f, *others))
 
     def findings(self) -> Findings:
-        return self._verified(self.checks_file, lambda f: read_findings(f, self._model()))
+        return self._verified(self.checks_file, lambda f: read_findings(f, self.model()))
 
     def measurements(self) -> Measurements:
         file = self.measurements_file
-        return self._verified(file, lambda f: read_measurements(f, self._model()))
+        return self._verified(file, lambda f: read_measurements(f, self.model()))
 
     def require_report(self) -> None:
         """Raise unless the report is of model and certificates, and as report.json says it was
@@ -237,18 +237,18 @@ class RunFolder:
         command = f"report {self.path}"
         self.require(self.report_html, command)
         files = {
-            "model_sha256": self._model(),
+            "model_sha256": self.model(),
             "certificates_sha256": self.certificates_file,
             HTML_SHA256: self.report_html,
             MD_SHA256: self.report_md,
         }
         there = {key: file for key, file in files.items() if file.is_file()}
-        self._read(self.report_json, command, lambda file: _require_report(file, there))
+        self._read(self.report_json, command, lambda file: require_hashes(file, there))
 
-    def _model(self) -> Path:
+    def model(self) -> Path:
         """The model file, of the weights beside it; one that is damaged says so when it is read."""
         file = self.require(self.model_file, f"freeze {self.path}")
-        if self.weights_file.is_file() and _frozen_of(file) not in (
+        if self.weights_file.is_file() and frozen_of(file) not in (
             file_sha256(self.weights_file), None
         ):  # fmt: skip
             raise RunError(
@@ -265,31 +265,15 @@ class RunFolder:
         try:
             return read(file)
         except (ValueError, OSError) as error:
-            step = "remove it and " if command == TRAIN else ""
             why = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
-            step = f"{step}run `unitmargin {command}` again"
-            if file == self.history_file and self.weights_file.is_file():
-                step = "put a copy back: only a training in another folder makes it again"
-            raise RunError(f"{file}: {why}; {step}") from None
+            raise RunError(f"{file}: {why}; {self._step(file, command, 'again')}") from None
 
-
-def _frozen_of(model: Path) -> str | None:
-    """The SHA-256 of the weights that a model file says it was frozen of; None of a damaged one."""
-    try:
-        facts = parse_json(read_header(model).get("facts", "{}"))
-    except (ValueError, OSError):
-        return None
-    return str(facts.get(WEIGHTS_FACT, "")) if isinstance(facts, dict) else None
-
-
-def _require_report(report: Path, files: Mapping[str, Path]) -> None:
-    """Raise unless report.json, or its provenance, states the hash of each file under its key."""
-    content = read_json(report)
-    stated = content if isinstance(content, dict) else {}
-    provenance = stated.get("provenance")
-    stated = (provenance if isinstance(provenance, dict) else {}) | stated
-    for key, file in files.items():
-        require_hash(key, str(stated.get(key)), file)
+    def _step(self, file: Path, command: str, when: str) -> str:
+        """What makes a file that is missing or damaged."""
+        if file == self.history_file and self.weights_file.is_file():
+            return "put a copy back: only a training in another folder makes it again"
+        remove = "remove it and " if command == TRAIN and when == "again" else ""
+        return f"{remove}run `unitmargin {command}` {when}"
 
 
 def _comparable(recipe: Recipe) -> Recipe:

@@ -10,7 +10,8 @@ from unitmargin.runs.recipe import read_recipe, write_recipe
 def foreign_content(folder: Path, own: Collection[Path], recipe: Path) -> str:
     """What a folder holds besides the files of a run, in words; nothing if that is nothing.
 
-    A recipe is a run's if it is written as one: comments and another order are somebody's work.
+    A recipe is a run's if its lines are those that a run writes, in their order, be it without some
+    that another version has: comments and another order are somebody's work.
     """
     if not folder.is_dir():
         return ""
@@ -22,6 +23,8 @@ def foreign_content(folder: Path, own: Collection[Path], recipe: Path) -> str:
 
 def _is_written_by_a_run(recipe: Path) -> bool:
     try:
-        return recipe.read_text(encoding="utf-8") == write_recipe(read_recipe(recipe))
+        text, lines = recipe.read_text(encoding="utf-8"), write_recipe(read_recipe(recipe))
     except (ValueError, OSError):
         return False
+    written = iter(lines.splitlines())
+    return all(line in written for line in text.splitlines() if line.strip())

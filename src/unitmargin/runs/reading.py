@@ -5,6 +5,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.folder import RunFolder
 
 Content = TypeVar("Content")
@@ -44,3 +45,8 @@ class RunReading(RunFolder):
     findings = _once(RunFolder.findings)
     searches = _once(RunFolder.searches)
     measurements = _once(RunFolder.measurements)
+    hashed_frozen = _once(RunFolder.hashed_frozen)
+    model = _once(RunFolder.model)
+
+    def frozen(self) -> FrozenNetwork:
+        return self.hashed_frozen()[0]

@@ -29,6 +29,11 @@ class Choice:
     name: str
     options: tuple[tuple[str, Any], ...]
 
+    def __str__(self) -> str:
+        """The word that :func:`read_choice` reads."""
+        options = ",".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.name}:{options}" if options else self.name
+
 
 def read_choice(word: str) -> Choice:
     """Read ``NAME`` or ``NAME:OPTION=VALUE,OPTION=VALUE``.

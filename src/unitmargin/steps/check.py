@@ -47,7 +47,7 @@ def check_files(
     try:
         write(verdicts, written)
     except OSError as error:  # the verdict is for whoever can read, too
-        place = f"; {written} could not be written: {error.strerror}"
+        place = f"({written} could not be written: {error.strerror})"
     failed = [verdict for verdict in verdicts if verdict.reason]
     silent = sum(verdict.certificate.radius == 0.0 and not verdict.reason for verdict in verdicts)
     lines = [

@@ -9,7 +9,8 @@ from unitmargin.guard.onnx_model import IMAGES_FACT
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier
 from unitmargin.models.freezing import DTYPES, freeze
-from unitmargin.runs.folder import WEIGHTS_FACT, RunFolder
+from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.linked import WEIGHTS_FACT
 from unitmargin.runs.opening import recipe_model
 from unitmargin.runs.recipe import Recipe
 from unitmargin.runs.weights import Origin, read_weights

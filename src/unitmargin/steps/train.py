@@ -75,7 +75,7 @@ def train_run(
         recipe = _as_begun(recipe, folder, minutes)
     folder.require_own(recipe)
     if _is_trained(folder, recipe, processes):
-        return f"train: {folder.weights_file} is already there"
+        return _already_there(folder, recipe, processes)
     dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
     _require_fit(recipe.training, dataset, model, processes)
@@ -89,8 +89,6 @@ def train_run(
         if processes.first:
             folder.start(recipe, dataset.split)
         if _is_trained(folder, recipe, processes):
-            if processes.first:  # one that was interrupted between weights and removal
-                _remove_checkpoint(folder, recipe)
             return f"train: {folder.weights_file} is already there"
         told = log if processes.first else None
         with open_log(told, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
@@ -111,12 +109,24 @@ def train_run(
     return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
 
 
+def _already_there(folder: RunFolder, recipe: Recipe, processes: Processes) -> str:
+    """What to say; a training that was interrupted behind its weights has left its checkpoint."""
+    if processes.first and any(file.exists() for file in _no_longer_needed(folder, recipe)):
+        with folder.hold():
+            _remove_checkpoint(folder, recipe)
+    return f"train: {folder.weights_file} is already there"
+
+
 def _remove_checkpoint(folder: RunFolder, recipe: Recipe) -> None:
-    """Remove what only a training that goes on needs, unless this one may be extended."""
+    for file in _no_longer_needed(folder, recipe):
+        file.unlink(missing_ok=True)
+
+
+def _no_longer_needed(folder: RunFolder, recipe: Recipe) -> tuple[Path, ...]:
+    """The files that only a training that goes on needs, unless this one may be extended."""
     training = recipe.training
-    if training.steps or not extendable(training.schedule):
-        for file in (folder.checkpoint_file, folder.teacher_file):
-            file.unlink(missing_ok=True)
+    kept = not training.steps and extendable(training.schedule)
+    return () if kept else (folder.checkpoint_file, folder.teacher_file)
 
 
 def _require_fit(

@@ -205,8 +205,7 @@ def verify_run(
     behind = normalised_space(frozen) if normalised else None
     spaces = [input_space(frozen), *([] if behind is None else [behind])]
     processes = joined_processes()
-    if processes.first:
-        folder.require_free()
+    folder.require_free()
     answers = [
         _search(space, test, rows[processes.rank :: processes.count], choice, at)
         for space in spaces

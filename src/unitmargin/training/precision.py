@@ -1,7 +1,7 @@
 """Precision of training steps: the data path may be shorter, weights never are."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
@@ -28,16 +28,32 @@ def training_precision(name: str, device: torch.device) -> Iterator[None]:
         ...     (torch.eye(2) @ torch.eye(2)).dtype
         torch.bfloat16
     """
-    products = torch.backends.cuda.matmul
-    before = products.fp32_precision
-    if name == "tf32":
-        products.fp32_precision = "tf32"
+    factors = _rounded_factors() if name == "tf32" else nullcontext()
+    with factors, torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
+        yield
+
+
+@contextmanager
+def _rounded_factors() -> Iterator[None]:
+    """TF32 in products, by the general setting where that answers, so that compilers may ask it;
+    where somebody has set single ones it raises, and the one of CUDA alone is changed."""
+    backends = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul]  # type: ignore[attr-defined]
+    singles = [backend.fp32_precision for backend in backends]
     try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
-            yield
+        general = torch.get_float32_matmul_precision()
+    except RuntimeError:
+        general = ""
+    if general:
+        torch.set_float32_matmul_precision("high")
+    else:
+        backends[0].fp32_precision = "tf32"
+    try:
+        yield
     finally:
-        if name == "tf32":
-            products.fp32_precision = before
+        if general:
+            torch.set_float32_matmul_precision(general)
+        for backend, single in zip(backends, singles, strict=True):
+            backend.fp32_precision = single
 
 
 def require_precision(name: str, model: nn.Module) -> None:

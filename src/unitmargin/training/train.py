@@ -25,6 +25,7 @@ from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
+from unitmargin.training.schedules import require_moving
 from unitmargin.training.stream_trainer import StreamTrainer
 from unitmargin.training.teacher import require_teachable, teach, teacher_file
 from unitmargin.training.trainer import Trainer
@@ -128,6 +129,7 @@ def train(
             kept = file, identify(model, samples, test, options, classes)
             history += [EpochRecord(**row) for row in sampled.restore(*kept)]
         _set_domain(model, domain)
+    require_moving(options.schedule, trainer.steps)
     test = None if test is None else test.near(place)
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
         lesson = None if len(history) >= trainer.epochs else _taught(trainer, model, kept)

@@ -18,7 +18,7 @@ from unitmargin.training.pace import Pace, Watch
 from unitmargin.training.pieces import Pieces
 from unitmargin.training.precision import require_precision, training_precision
 from unitmargin.training.processes import Processes
-from unitmargin.training.schedules import SCHEDULES, require_moving
+from unitmargin.training.schedules import SCHEDULES
 from unitmargin.training.share import Share
 
 
@@ -61,7 +61,6 @@ class Trainer(ABC):
         self.epoch_steps = epoch_steps
         self.steps = options.steps or options.epochs * self.epoch_steps
         self.epochs = math.ceil(self.steps / self.epoch_steps)
-        require_moving(options.schedule, self.steps)
         self.pace = Pace(0.0, 0.0)
         require_precision(options.precision, model)
 
