@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.tensors import makes_numbers
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
 from unitmargin.layers.contract import FixedLayer, Gains
@@ -51,7 +52,7 @@ class Normalize(FixedLayer):
     def require_statistics(self) -> None:
         """Raise unless it can divide by its numbers, which may have been changed."""
         mean, std = self.mean, self.std
-        if std.is_meta:  # shapes alone
+        if std.is_meta or not makes_numbers():  # shapes alone
             return
         if not bool(torch.isfinite(std).all() and torch.isfinite(mean).all() and (std > 0).all()):
             raise ValueError(

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
+from unitmargin.foundation.tensors import makes_numbers
+
 LAST_RESIDUAL = 1e-4
 """Frobenius norm of the residual from which one step of order four ends: its fourth power is 1e-16,
 and so small a third and fourth term can be computed in single precision."""
@@ -92,7 +94,7 @@ def polish(weight: Matrices) -> Matrices:
             diverges, or ends at another orthogonal matrix.
     """
     wide = weight.detach().to(torch.complex128 if weight.is_complex() else torch.float64)
-    if wide.numel() == 0 or wide.is_meta:
+    if wide.numel() == 0 or wide.is_meta or not makes_numbers():
         return wide
     eye = torch.eye(wide.shape[-2], dtype=wide.dtype, device=wide.device)
     size = float("inf")
