@@ -71,6 +71,7 @@ def test_verify_takes_solvers_and_reproduce_shows_them(
     assert status("verify", "runs/tiny", "--solvers", "fmn:stps=3") == 2
     assert "OPTION among steps, decay, first_step" in capsys.readouterr().err
     assert status("reproduce", "tightness", "--runs", "runs/tiny") == 0
+    assert status("reproduce", "tightness", "--runs", "runs/tiny", "--minutes", "3") == 2
     assert "reproduce: tightness from 1 run" in capsys.readouterr().out
     text = Path("runs/paper/tightness.md").read_text()
     assert "| deepfool (" in text

@@ -21,7 +21,7 @@ from unitmargin.models import (
     without_settings,
 )
 from unitmargin.training.checkpoint import STATE, State, read_checkpoint, write_checkpoint
-from unitmargin.training.identity import DataIdentity, Identity
+from unitmargin.training.identity import DataIdentity, Identity, require_same_training
 from unitmargin.training.optimizers import build_optimizers
 from unitmargin.training.options import TrainingOptions
 
@@ -140,6 +140,13 @@ def test_what_differs_is_named(name: str, tmp_path: Path) -> None:
     model, _ = save_one(path)
     with pytest.raises(ValueError, match=message):
         read_checkpoint(path).require(change(identity_of(model)), SAMPLES)
+
+
+def test_a_training_that_ended_within_an_epoch_is_not_extended() -> None:
+    identity = identity_of(conv_model(), "constant")
+    stored, given = (identity.changed(options={"steps": steps}) for steps in (3, 8))
+    with pytest.raises(ValueError, match="holds 3 steps of a training of 3, whose last epoch is"):
+        require_same_training(Path("file"), stored, 2, given, SAMPLES)
 
 
 def test_stored_words_without_settings_are_of_either_network() -> None:

@@ -229,3 +229,16 @@ def noted_lengths(seen: list[int]) -> Callable[..., Any]:
         return found
 
     return batch
+
+
+@pytest.mark.parametrize(("interval", "steps"), [(1, 6), (3, 8), (8, 10), (16, 18)])
+def test_whole_intervals_are_timed(
+    interval: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In which every weight moves as often as in a training; two steps before them warm up."""
+    dataset, made = load_dataset("digits", limit=LIMIT).train, []
+    options = TrainingOptions(**OPTIONS).changed(interval=interval)
+    trainer = SampleTrainer(network(), dataset, options, Processes(), quiet=True)
+    monkeypatch.setattr(trainer, "_step", lambda share, progress: made.append(share) or 0.0)
+    assert trainer.seconds_per_step() > 0
+    assert len(made) == steps
