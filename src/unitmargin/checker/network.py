@@ -6,15 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unitmargin.checker.arithmetic import (
-    OWN,
-    PROFILES,
-    TINY,
-    UNIT,
-    UP,
-    gamma,
-    own_length,
-)
+from unitmargin.checker.arithmetic import PROFILES, TINY, UNIT, UP, gamma, own_length
 from unitmargin.checker.bounds import norms, pair_distances
 from unitmargin.checker.layers import build, require_depth
 from unitmargin.checker.reading import UNFIT, Array, CheckError, Model
@@ -39,25 +31,18 @@ class Proof(NamedTuple):
     radius: Array
 
 
-def require_denormals() -> None:
-    """Raise where the smallest numbers are read or computed as zero: some program, or a library in
-    this process, has set the processor to that, and bounds of such weights would be too small."""
-    halves = np.array([OWN.smallest]) * 0.5
-    stored = np.array([2.0**-127], np.float32).astype(np.float64)
-    if not (halves.all() and stored.all()):
-        raise CheckError(
-            "denormal numbers must be kept for a proof, got a process that flushes them to zero; "
-            "check by the command `unitmargin check`, a process of its own"
-        )
-
-
 class Network:
     """The stored network under one profile, with the bounds of its layers."""
 
     def __init__(self, model: Model, profile: str) -> None:
         if profile not in PROFILES:
             raise CheckError(f"unknown profile {profile!r}, known: {', '.join(PROFILES)}")
-        require_denormals()
+        # A library may have set the processor to read or write such numbers as zero.
+        if not (np.array([2.0**-127], np.float32).astype(np.float64) * 2.0**-920).all():
+            raise CheckError(
+                "denormal numbers must be kept for a proof, got a process that flushes them to "
+                "zero; check by the command `unitmargin check`, a process of its own"
+            )
         self.profile = PROFILES[profile]
         if not model.layers or model.layers[-1][0] != "dense":
             raise CheckError("the last layer must be dense: it holds one row a class")

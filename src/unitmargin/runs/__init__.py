@@ -1,4 +1,4 @@
-"""A run: its recipe, its folder, and one file of code for each file in it."""
+"""A run: its recipe, its folder, and the files in it."""
 
 __all__ = [
     "certificates", "certified", "certifier", "findings", "folder", "history", "linked", "lock",

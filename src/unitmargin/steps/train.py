@@ -75,7 +75,10 @@ def train_run(
         recipe = _as_begun(recipe, folder, minutes)
     folder.require_own(recipe)
     if _is_trained(folder, recipe, processes):
-        return _already_there(folder, recipe, processes)
+        if processes.first and any(file.exists() for file in _no_longer_needed(folder, recipe)):
+            with folder.hold():  # it was interrupted behind its weights
+                _remove_checkpoint(folder, recipe)
+        return _already_there(folder)
     dataset = open_dataset(recipe, folder.split())
     model = open_model(recipe, dataset)
     _require_fit(recipe.training, dataset, model, processes)
@@ -88,32 +91,40 @@ def train_run(
         _require_same_training(folder, origin.identity, len(dataset.train))
         if processes.first:
             folder.start(recipe, dataset.split)
-        if _is_trained(folder, recipe, processes):
-            return f"train: {folder.weights_file} is already there"
-        told = log if processes.first else None
-        with open_log(told, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
-            result = train(
-                model,
-                dataset.train,
-                dataset.test,
-                recipe.training,
-                checkpoint=folder.checkpoint_file,
-                classes=dataset.classes,
-                device=device,
-                after_epoch=partial(_after_epoch, folder, tell),
-            )
+        if _is_trained(folder, recipe, processes):  # by a process that held the folder meanwhile
+            return _already_there(folder)
+        last = _train(recipe, folder, dataset, model, device, log if processes.first else None)
         if processes.first:
             write_weights(folder.weights_file, model, origin)
             _remove_checkpoint(folder, recipe)
     processes.wait()
-    return f"train: {_summary(recipe, result.history[-1])} -> {folder.weights_file}"
+    return f"train: {_summary(recipe, last)} -> {folder.weights_file}"
 
 
-def _already_there(folder: RunFolder, recipe: Recipe, processes: Processes) -> str:
-    """What to say; a training that was interrupted behind its weights has left its checkpoint."""
-    if processes.first and any(file.exists() for file in _no_longer_needed(folder, recipe)):
-        with folder.hold():
-            _remove_checkpoint(folder, recipe)
+def _train(
+    recipe: Recipe,
+    folder: RunFolder,
+    dataset: Dataset,
+    model: Classifier,
+    device: str,
+    log: str | None,
+) -> EpochRecord:
+    """Train the model, with checkpoint and history in the folder; what the last epoch gave."""
+    with open_log(log, folder.path, recipe.placeless().model_dump(mode="json")) as tell:
+        result = train(
+            model,
+            dataset.train,
+            dataset.test,
+            recipe.training,
+            checkpoint=folder.checkpoint_file,
+            classes=dataset.classes,
+            device=device,
+            after_epoch=partial(_after_epoch, folder, tell),
+        )
+    return result.history[-1]
+
+
+def _already_there(folder: RunFolder) -> str:
     return f"train: {folder.weights_file} is already there"
 
 
