@@ -45,7 +45,11 @@ class Judge:
             if radius > 0:
                 self.certified += 1
                 self.rejects(exact[index], "overflow at a certified input")
-                self._attack(x[index], int(certificate.label[index]), radius, draw)
+                label = int(certificate.label[index])
+                self.rejects(
+                    contradicts(self.evaluating, x[index], label, radius, draw),
+                    "another label inside a ball",
+                )
 
     def _layers(self, x: Tensor, norm: float) -> bool:
         """Compare layer by layer; True if a number overflows."""
@@ -83,14 +87,15 @@ class Judge:
                     "error of a pair",
                 )
 
-    def _attack(self, x: Tensor, label: int, radius: float, draw: Draw) -> None:
-        """Inputs exactly inside the ball must have the label, and finite logits."""
-        points = moves(x, radius, draw)
-        logits = self.evaluating(points)
-        other = (logits.argmax(1) != label) | ~torch.isfinite(logits).all(1)
-        for point in points[other]:
-            if is_inside(x, point, radius):
-                self.rejects(True, "another label inside a ball")
+
+def contradicts(
+    evaluate: Callable[[Tensor], Tensor], x: Tensor, label: int, radius: float, draw: Draw
+) -> bool:
+    """Whether an input exactly inside the ball has another label, or a logit that is not finite."""
+    points = moves(x, radius, draw)
+    logits = evaluate(points)
+    other = (logits.argmax(1) != label) | ~torch.isfinite(logits).all(1)
+    return any(is_inside(x, point, radius) for point in points[other])
 
 
 def is_inside(x: Tensor, point: Tensor, radius: float) -> bool:

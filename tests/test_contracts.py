@@ -432,6 +432,22 @@ def test_models_train_under_autocast(case: Case) -> None:
     assert all(bool(torch.isfinite(p.grad).all()) for p in model.parameters() if p.requires_grad)
 
 
+@over(MODEL_CASES)
+def test_autocast_changes_nothing_of_what_is_deployed_and_measured(case: Case) -> None:
+    model, _ = build(case)
+    makers = (freeze, fixed_network)
+    expected = [make(model).state_dict() for make in makers]
+    figures = audit(model)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = [make(model).state_dict() for make in makers]
+        assert audit(model) == figures or figures != figures
+    for one, other in zip(found, expected, strict=True):
+        assert one.keys() == other.keys()
+        for name, tensor in other.items():
+            assert tensor.dtype == one[name].dtype
+            assert torch.equal(tensor, one[name]), name
+
+
 # --- Freezing and files ----------------------------------------------------------------------
 
 

@@ -218,15 +218,10 @@ def reproduce(
     """
     from unitmargin.steps import reproduce as step
 
-    budget = step.Budget(data, epochs, limit, seeds, samples)
-    if runs and minutes is not None:
-        raise ValueError(
-            f"minutes must be left out with runs, where nothing is trained, got {minutes}; leave "
-            "out one of them"
-        )
+    budget = step.Budget(data, epochs, minutes, limit, seeds, samples, device)
     if runs:
         return 0 if step.take_over(target, runs, budget, out, solvers) else 1
-    return 0 if step.reproduce(target, budget, out, solvers, device, minutes) else 1
+    return 0 if step.reproduce(target, budget, out, solvers) else 1
 
 
 def run(options: RecipeOptions) -> int:

@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,12 @@ def test_cells_of_data_frames_are_what_a_file_would_hold() -> None:
         (-(10**5000), "-inf"), (Decimal("1.50"), "1.50"), (np.str_(" x"), "x"),
     ):  # fmt: skip
         assert text_of(cell) == text
+
+
+def test_cells_without_a_value_are_those_of_pandas() -> None:
+    cells = ["", "#N/A N/A", "-1.#IND", "1.#QNAN", "NA", "none", "x", "0", "<NA>", "null", "nil"]
+    table = pd.read_csv(StringIO("a,b\n" + "".join(f'"{cell}",1\n' for cell in cells)), dtype=str)
+    assert [is_missing(cell) for cell in cells] == table["a"].isna().tolist()
 
 
 def test_numbers_are_scaled_in_float64_and_rounded_once() -> None:

@@ -370,3 +370,23 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path: Path)
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="File exists|Not a directory"):
         require_writable(tmp_path / "file" / "a.txt")
+    with pytest.raises(IsADirectoryError):
+        require_writable(tmp_path / "new")
+    (tmp_path / "link").symlink_to("/proc/nowhere/a.txt")
+    with pytest.raises(OSError, match="nowhere|/proc"):
+        require_writable(tmp_path / "link")
+
+
+def test_a_pipe_stays_one(tmp_path: Path) -> None:
+    """So do devices, of which a process with all rights would destroy that of the system."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="No file takes the place of a device") as raised:
+            write_text(path, "x")
+        assert raised.value.filename == str(path)
+        assert pipe.is_fifo()
+        with pytest.raises(OSError, match="No file takes the place of a device"):
+            require_writable(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]

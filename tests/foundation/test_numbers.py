@@ -246,19 +246,19 @@ JUDGES: dict[str, tuple[Judge, list[Any], list[Any], list[Any]]] = {
         lambda value: require_interval("it", value, "do so"),
         [(0, 1), [-1.5, 2], np.array([0.0, 1.0]), (-math.inf, math.inf), (np.float32(0), 1)],
         ["01", 3, None, (0,), (0, 1, 2), (None, 1), (False, True), {0: 1, 1: 2}, b"01"],
-        [(1, 0), (1, 1), (0, math.nan), (10**400, 10**401)],
+        [(1, 0), (1, 1), (0, math.nan), (10**400, 10**401), (10**5000, 0)],
     ),
     "whole number": (
         lambda value: require_whole("it", value, 1, "do so"),
         [1, 2**70, np.int8(3)],
         ["1", 1.0, None, True, np.array([1])],
-        [0, -5, np.int64(0)],
+        [0, -5, np.int64(0), -(10**5000)],
     ),
     "amount": (
         lambda value: require_amount("it", value, "do so"),
         [0, 0.5, np.float32(2)],
         ["1", None, False, 1j],
-        [-1, math.nan, math.inf, -0.5],
+        [-1, math.nan, math.inf, -0.5, 10**400, 10**5000],
     ),
     "shape": (
         lambda value: require_shape("it", value),
@@ -284,6 +284,12 @@ def test_what_is_judged_is_returned_in_plain_numbers() -> None:
     assert require_interval("box", [0, np.float32(1)], "") == (0.0, 1.0)
     assert require_shape("in_shape", [np.int64(3), 2]) == (3, 2)
     assert [type(n) for n in require_shape("in_shape", [np.int64(3)])] == [int]
+
+
+def test_labels_beyond_int64_are_refused() -> None:
+    assert as_labels("labels", np.array([2**63 - 1], np.uint64)).tolist() == [2**63 - 1]
+    with pytest.raises(ValueError, match=r"labels must be below 2\*\*63"):
+        as_labels("labels", np.array([1, 2**63], np.uint64))
 
 
 def test_a_value_is_shown_in_one_line_of_bounded_length() -> None:

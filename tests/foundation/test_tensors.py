@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from unitmargin.foundation.tensors import read_tensors, spool_rows, write_tensors
+from unitmargin.foundation.tensors import read_header, read_tensors, spool_rows, write_tensors
 
 
 def test_tensors_and_header_return(tmp_path: Path) -> None:
@@ -112,3 +112,11 @@ def test_a_spool_that_is_refused_by_the_system_names_its_folder(tmp_path: Path) 
         raise OSError(errno.ENOSPC, "disk is full")
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_not_called_damaged(tmp_path: Path) -> None:
+    for read in (read_header, read_tensors):
+        with pytest.raises(FileNotFoundError):
+            read(tmp_path / "none.safetensors")
+        with pytest.raises(IsADirectoryError):
+            read(tmp_path)

@@ -40,6 +40,26 @@ def test_normalised_rows_are_certified_pair_by_pair() -> None:
     assert 0.0 < constants.max() <= 2.0
 
 
+@pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-13, 1e20, 1e38])
+def test_rows_of_every_magnitude_are_normalised(scale: float) -> None:
+    head = HEADS["lln"](5, 3)
+    with torch.no_grad():
+        head.raw.copy_(torch.nn.functional.normalize(head.raw) * scale)
+    assert (head.weight().norm(dim=1) - 1.0).abs().max() <= 1e-6
+    assert (head.freeze().weight.norm(dim=1) - 1.0).abs().max() <= EXACTNESS
+
+
+def test_a_row_of_zeros_stays_one_and_has_a_gradient() -> None:
+    head = HEADS["lln"](5, 3)
+    with torch.no_grad():
+        head.raw[1] = 0.0
+    weight = head.weight()
+    assert weight[1].tolist() == [0.0] * 5
+    weight.sum().backward()
+    assert head.raw.grad is not None
+    assert head.raw.grad[1].tolist() == [1.0] * 5
+
+
 @pytest.mark.parametrize("name", ORTHONORMAL)
 def test_orthonormal_rows_need_as_many_features(name: str) -> None:
     with pytest.raises(ValueError, match="at least 5 features for 5 classes, got 4"):

@@ -279,3 +279,14 @@ def test_copies_and_pickles_are_the_same_model(name: str) -> None:
     assert torch.equal(copy.deepcopy(model)(x), expected)
     assert torch.equal(pickle.loads(pickle.dumps(model))(x), expected)
     assert torch.equal(torch.func.functional_call(model, parameters, (x,)), expected)
+
+
+@pytest.mark.parametrize("domain", [(0.0, 70000.0), (0.1, 0.7)])
+def test_the_domain_is_that_of_the_inputs_whatever_type_weights_had(
+    domain: tuple[float, float],
+) -> None:
+    model = DenseUGNN((4,), 3)
+    model.domain.copy_(torch.tensor(domain, dtype=torch.float64))
+    for model_again in (model.half().float(), model.bfloat16().float(), model.double()):
+        assert model_again.domain.dtype == torch.float64
+        assert freeze(model_again).domain == domain

@@ -100,7 +100,7 @@ def test_hidden_widths_never_exceed_the_features() -> None:
 @pytest.mark.parametrize(
     ("shape", "depth", "message"),
     [
-        ((1, 7, 8), None, "divisible by 2\\*\\*depth with depth >= 1, got 7 x 8 and depth 0"),
+        ((1, 7, 8), None, "in_shape must have even sides, got 7 x 8; resize the images, or"),
         ((1, 8, 12), 3, "got 8 x 12 and depth 3"),
         ((1, 8, 8), 0, "depth must be >= 1, got 0; leave it out"),
         ((0, 8, 8), None, "in_shape must hold positive lengths, got \\(0, 8, 8\\)"),

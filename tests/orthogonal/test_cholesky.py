@@ -53,3 +53,22 @@ def test_dependent_rows_are_an_error() -> None:
 def test_the_layer_starts_at_its_raw_weight() -> None:
     layer = CholeskyLinear(6, 4)
     assert (layer.weight() - layer.raw).abs().max() <= FLOAT32_PROMISE
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("exponent", [-110, -40, 1, 70, 110])
+def test_a_multiple_by_a_power_of_two_has_the_same_weight(
+    exponent: int, dtype: torch.dtype
+) -> None:
+    """To the last bit, and its gradient is divided by the factor."""
+    factor = 2.0**exponent
+    raw = torch.randn(4, 9, dtype=dtype).requires_grad_()
+    multiple = (raw.detach() * factor).requires_grad_()
+    weights = cholesky(raw), cholesky(multiple)
+    assert torch.equal(*weights)
+    outer = torch.randn(4, 9, dtype=dtype)
+    for weight in weights:
+        (weight * outer).sum().backward()
+    assert raw.grad is not None
+    assert multiple.grad is not None
+    assert torch.equal(raw.grad, multiple.grad * factor)

@@ -177,13 +177,18 @@ def test_solvers_that_did_not_search_a_run_are_named(
     )
 
 
-@pytest.mark.parametrize("budget", [{"epochs": 7}, {"limit": 9}, {"seeds": 4}])
+@pytest.mark.parametrize(
+    "budget", [{"epochs": 7}, {"minutes": 2.0}, {"limit": 9}, {"seeds": 4}, {"device": "cuda"}]
+)
 def test_what_only_a_training_has_a_use_for_is_refused(
-    budget: dict[str, int], tmp_path: Path
+    budget: dict[str, Any], tmp_path: Path
 ) -> None:
     (name,) = budget
     with pytest.raises(ValueError, match=f"{name} must be left out with runs, where nothing is"):
         take_over("accuracy", [tmp_path], Budget(**budget), tmp_path)
+    with pytest.raises(ValueError, match=f"{name} must be left out with toy-example, where"):
+        step.reproduce("toy-example", Budget(**budget), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_promise_that_was_broken_is_not_forgotten(
@@ -302,3 +307,8 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
 def test_no_seed_is_no_training() -> None:
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
         Budget(seeds=0)
+
+
+def test_minutes_are_no_epochs() -> None:
+    with pytest.raises(ValueError, match="minutes must be left out where epochs are given, got 3"):
+        Budget(epochs=7, minutes=3.0)

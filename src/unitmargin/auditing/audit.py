@@ -8,6 +8,7 @@ from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.data import ENCODING
+from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.numbers import Numbers, as_tensor, require_encoded
 from unitmargin.frozen import FrozenNetwork
@@ -110,8 +111,9 @@ class Audit:
             figure).
         head: what the head promises of its rows.
         head_error: largest deviation from that promise.
-        unit_gradient_error: largest deviation of a pairwise gradient norm; NaN without inputs, and
-            for a network that does not promise unit gradients.
+        unit_gradient_error: largest deviation of a pairwise gradient norm, of more than 100 classes
+            over the pairs of 100 drawn ones; NaN without inputs, and for a network that does not
+            promise unit gradients.
         signed_distance: whether the network promises to be a signed distance classifier (every
             layer GNP, a UPD head). If not, margins are lower bounds of distances and no more.
     """
@@ -157,6 +159,7 @@ class Audit:
         return "\n".join(lines)
 
 
+@outside_autocast
 def audit(network: Network, x: Numbers | None = None) -> Audit:
     """Measure every promise of a trained or frozen network.
 
@@ -172,7 +175,8 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
         ValueError: a weight that is not finite, by the name of its layer; no input, or inputs of
             another type, shape or device, or not finite.
 
-    Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``.
+    Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``, 100 of more
+    classes.
 
     Example:
         >>> from unitmargin.frozen import Dense, FrozenNetwork

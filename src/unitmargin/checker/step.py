@@ -22,8 +22,8 @@ class Error(NamedTuple):
 class Step(NamedTuple):
     """One layer. ``own`` is the error of ``evaluate``, ``deployed`` that of any execution of the
     profile; numbers met on the way are at most ``growth[0]`` times the input's norm plus
-    ``growth[1]``, and the output at zero has norm ``shift`` at most. ``shapes`` are those that
-    follow an input's, the output's last; one that the layer does not take is a ValueError."""
+    ``growth[1]``; the output at zero of what a branch may hold has norm ``shift`` at most.
+    ``shapes`` follow an input's, the output's last; one that no layer takes is a ValueError."""
 
     evaluate: Callable[[Array], Array]
     norm: float = 1.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,18 @@ def unchanged_by_failure(estimator: object) -> Iterator[None]:
 
 
 def refuse(parameters: dict[str, Any]) -> None:
-    if parameters:
+    """Raise for parameters of ``fit``; None says nothing."""
+    if given := [name for name, value in parameters.items() if value is not None]:
         raise TypeError(
-            f"{next(iter(parameters))} must be left out of fit, got a value; give parameters to "
-            "the estimator, and repeat samples to weigh them"
+            f"{given[0]} must be left out of fit, got a value; give parameters to the estimator, "
+            "and repeat samples to weigh them"
         )
+
+
+def require_switch(what: str, value: Any) -> None:
+    """Raise unless a parameter is on or off: True, False, or a number as other estimators take."""
+    if not isinstance(value, bool | np.bool_ | Integral):
+        raise TypeError(f"{what} must be True or False, got {shown(value)}; pass one of them")
 
 
 def require_classes(found: NDArray[Any], before: NDArray[Any]) -> None:

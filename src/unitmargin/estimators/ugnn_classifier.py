@@ -19,6 +19,7 @@ from unitmargin.estimators.given import (
     plain,
     refuse,
     require_classes,
+    require_switch,
     unchanged_by_failure,
     widths,
 )
@@ -27,7 +28,7 @@ from unitmargin.foundation.numbers import as_tensor
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.heads import UPD_HEADS
 from unitmargin.layers.margin import margins
-from unitmargin.models import DenseUGNN, freeze
+from unitmargin.models import DenseUGNN, describe_network, freeze
 from unitmargin.models.freezing import DTYPES
 from unitmargin.training.options import SEEDS, TrainingOptions
 from unitmargin.training.train import EpochRecord, train
@@ -157,6 +158,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Cost: seconds for a thousand samples of thirty features.
         """
         refuse(refused)
+        require_switch("warm_start", self.warm_start)
+        require_switch("verbose", self.verbose)
         with unchanged_by_failure(self):
             again = bool(self.warm_start) and hasattr(self, "model_")
             X, y = validate_data(self, X, y, dtype=FLOATS, reset=not again)
@@ -192,8 +195,9 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``classes_[1]`` is predicted; for C classes ``(n, C)``, that to the boundary of each class's
         region, :math:`f_k - \max_{j \ne k} f_j`: positive inside of the region alone.
         Guarantee: a lower bound of that distance in absolute value, but for rounding, which
-        :meth:`radius` takes into account; the distance itself where the network is affine up to
-        the boundary.
+        :meth:`radius` takes into account; for two classes, and for the predicted one of several,
+        the distance itself where the network is affine up to the boundary. (From outside, a region
+        may be further than each of the half-spaces that it is made of.)
         """
         logits = self._logits(X)
         columns = [
@@ -263,10 +267,9 @@ def _domain(X: NDArray[Any], before: tuple[float, float] | None) -> tuple[float,
 
 
 def _take_weights(model: DenseUGNN, trained: DenseUGNN) -> None:
-    try:
-        model.load_state_dict(trained.state_dict())
-    except RuntimeError:
+    if describe_network(model) != describe_network(trained):
         raise ValueError(
-            "hidden, linear and head must be those of the fit before for a warm start, got others; "
-            "set warm_start=False, or clone the estimator"
-        ) from None
+            "hidden, activation, linear and head must be those of the fit before for a warm start, "
+            "got others; set warm_start=False, or clone the estimator"
+        )
+    model.load_state_dict(trained.state_dict())

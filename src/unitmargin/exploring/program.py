@@ -7,9 +7,9 @@ from unitmargin.deployment.program import write_program
 from unitmargin.frozen import FrozenNetwork
 
 MOST_NUMBERS = 16_000_000
-"""Stored numbers of a network that a page may hold. The paper's network on images of 32 x 32 has
-ten million: a file of 57 MB, and 0.05 s an evaluation. The one that ``init`` proposes for photos of
-64 x 64 has 13 million: 76 MB."""
+"""Stored numbers that a page may hold, of network and certificate. The paper's network on images of
+32 x 32 has ten million: a file of 57 MB, and 0.05 s an evaluation. The one that ``init``
+proposes for photos of 64 x 64 has 13 million: 76 MB."""
 
 KINDS = {"float32": "f4", "float64": "f8", "int64": "i4"}
 """How numbers are stored, by their type; whole ones are places and lengths, all below 2^31."""
@@ -36,8 +36,9 @@ def page_program(frozen: FrozenNetwork) -> Program:
     Raises:
         ValueError: more stored numbers than ``MOST_NUMBERS``, or a layer that has no nodes.
     """
-    _require_size(frozen)
+    _require_size(sum(tensor.numel() for tensor in frozen.network.buffers()))
     graph, claims = write_program(frozen)
+    _require_size(sum(array.size for array in graph.stored.values()))
     stored: dict[str, list[Any]] = {}
     parts: list[bytes] = []
     offset = 0
@@ -58,8 +59,7 @@ def page_program(frozen: FrozenNetwork) -> Program:
     return Program(description, b"".join(parts))
 
 
-def _require_size(frozen: FrozenNetwork) -> None:
-    size = sum(tensor.numel() for tensor in frozen.network.buffers())
+def _require_size(size: int) -> None:
     if size > MOST_NUMBERS:
         raise ValueError(
             f"frozen must have at most {MOST_NUMBERS:,} stored numbers, which a page can hold, got "

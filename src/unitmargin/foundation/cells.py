@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MISSING = frozenset(
-    ("", "#N/A", "#NA", "-nan", "-NaN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
-     "null")
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-nan", "-NaN", "1.#IND", "1.#QNAN",
+     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )  # fmt: skip
 """Cells that stand for no value, as pandas reads and writes them."""
 
@@ -77,6 +77,8 @@ def text_of(cell: Any) -> str:
     """
     if cell is None:
         return ""
+    if isinstance(cell, np.datetime64 | np.timedelta64):  # whose items may be counts of a unit
+        return str(cell)
     held = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(held, float):
         return repr(held)

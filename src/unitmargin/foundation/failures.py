@@ -22,6 +22,7 @@ STEPS = {
     errno.ENOTDIR: "name a folder, or move the file away",
     errno.EEXIST: "name a folder, or move the file away",
     errno.ENOTEMPTY: OTHER_PLACE,
+    errno.ENOTSUP: OTHER_PLACE,
     errno.ENOENT: "check the path",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ELOOP: "mend the links, or name the file that they should lead to",

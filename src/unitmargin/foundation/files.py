@@ -35,8 +35,10 @@ def write_aside(path: Path) -> Iterator[Path]:
     that the user makes.
 
     Raises:
-        OSError: what the system refuses; it names ``path``, not the file beside it.
+        OSError: a device, a pipe or a socket, which a file would replace, and what the system
+            refuses; it names ``path``, not the file beside it.
     """
+    _require_plain(path)
     target = _followed(path)
     aside = target.with_name(f".{uuid4().hex}-{target.name}")
     try:
@@ -245,6 +247,17 @@ def require_hash(name: str, stored: str, file: Path) -> None:
 def require_writable(file: Path) -> None:
     """Raise an OSError now rather than after hours of work for a file that cannot be written; its
     folder is made."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryFile(dir=file.parent):
+    _require_plain(file)
+    target = _followed(file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=target.parent):
         pass
+
+
+def _require_plain(path: Path) -> None:
+    """Raise for what is there and no file."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        what = "No file takes the place of a device, a pipe or a socket"
+        raise OSError(errno.ENOTSUP, what, str(path))

@@ -41,7 +41,7 @@ ANY = "a tensor, a NumPy array or a data frame"
 
 
 def as_tensor(what: str, value: object, kinds: str = ANY) -> Tensor:
-    """The same numbers as a plain tensor without a graph; an array's memory is shared if it can be.
+    """The same numbers as a tensor without a graph; an array's memory is shared if it can be.
 
     Taken are dense tensors, NumPy arrays, and whatever has ``to_numpy()``, such as pandas data
     frames and series, whose index plays no part. No number is rounded: columns of several types
@@ -99,7 +99,7 @@ def as_labels(what: str, value: object) -> Tensor:
 
     Raises:
         TypeError: what :func:`as_tensor` refuses.
-        ValueError: another type than whole numbers.
+        ValueError: another type than whole numbers, or one that int64 does not hold.
     """
     labels = as_tensor(what, value)
     if labels.dtype not in WHOLE:
@@ -107,7 +107,10 @@ def as_labels(what: str, value: object) -> Tensor:
             f"{what} must be of an integer dtype, got {labels.dtype}; pass the number of the class "
             "of every sample, counted from 0"
         )
-    return labels.to(torch.int64)
+    numbers = labels.to(torch.int64)
+    if labels.dtype == torch.uint64 and bool((numbers < 0).any()):
+        raise ValueError(f"{what} must be below 2**63, got larger numbers; count classes from 0")
+    return numbers
 
 
 def require_floating(what: str, x: Tensor, step: str) -> None:
@@ -153,7 +156,7 @@ def require_whole(what: str, value: Any, lowest: int, step: str) -> int:
     if not _is_whole(value):
         raise TypeError(f"{what} must be a whole number, got {shown(value)}; {step}")
     if value < lowest:
-        raise ValueError(f"{what} must be >= {lowest}, got {value}; {step}")
+        raise ValueError(f"{what} must be >= {lowest}, got {shown(value)}; {step}")
     return int(value)
 
 
@@ -166,9 +169,10 @@ def require_amount(what: str, value: object, step: str) -> float:
     """
     if not is_real(value):
         raise TypeError(f"{what} must be a number, got {shown(value)}; {step}")
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{what} must be finite and >= 0, got {value}; {step}")
-    return float(value)
+    number = _as_float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{what} must be finite and >= 0, got {shown(value)}; {step}")
+    return number
 
 
 def require_shape(what: str, value: object) -> tuple[int, ...]:
@@ -195,7 +199,10 @@ def shown(value: object) -> str:
         >>> shown("two\\nlines")
         "'two\\\\nlines'"
     """
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no whole number of thousands of digits
+        return f"{type(value).__name__} of many digits"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
@@ -284,12 +291,7 @@ def _require_numbers(what: str, array: NDArray[Any]) -> None:
 
 
 def require_share(what: str, value: object, step: str) -> float:
-    """A finite number of at least 0 and below 1.
-
-    Raises:
-        TypeError: no real number.
-        ValueError: a negative one, NaN, or one of 1 or more.
-    """
+    """A finite number of at least 0 and below 1; raises as :func:`require_amount` for another."""
     share = require_amount(what, value, step)
     if share >= 1.0:
         raise ValueError(f"{what} must be below 1, got {value}; {step}")

@@ -112,12 +112,20 @@ def _refusal(error: SafetensorError, file: Path) -> OSError:
     return OSError(int(code[1]), os.strerror(int(code[1])), str(file))
 
 
+def _require_open(path: Path) -> None:
+    """Raise what the system says of a file, which the reader does not tell from a damaged one."""
+    with path.open("rb"):
+        pass
+
+
 def read_header(path: Path) -> dict[str, str]:
     """The header of a safetensors file, without its tensors.
 
     Raises:
+        OSError: a file that cannot be opened.
         ValueError: a damaged file.
     """
+    _require_open(path)
     try:
         with safe_open(str(path), framework="pt") as file:
             return dict(file.metadata() or {})
@@ -129,8 +137,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and header of a safetensors file.
 
     Raises:
+        OSError: a file that cannot be opened.
         ValueError: a damaged file.
     """
+    _require_open(path)
     try:
         with safe_open(str(path), framework="pt") as file:
             # Copies: the reader maps the file, whose later changes would reach what was read.

@@ -268,5 +268,7 @@ def _require_threshold(value: Any) -> float:
     if not number:
         raise TypeError(f"reject_below must be a number, got {type(value).__name__}; {step}")
     if not 0 <= value <= sys.float_info.max:
-        raise ValueError(f"reject_below must be finite and >= 0, got {str(value)[:40]}; {step}")
+        long = isinstance(value, int) and abs(value) > 10**400  # Python prints no longer ones
+        shown = "a whole number of many digits" if long else str(value)[:40]
+        raise ValueError(f"reject_below must be finite and >= 0, got {shown}; {step}")
     return float(value)

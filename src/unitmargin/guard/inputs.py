@@ -60,7 +60,7 @@ def require_array(x: object, in_shape: tuple[int, ...]) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"x must be readable as a NumPy array, got {type(x).__name__}, which says "
-            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().float().numpy()"
+            f"{' '.join(str(error).split())!r}; pass x.detach().cpu().double().numpy()"
         ) from None
     require_floats(array)
     if in_shape not in (array.shape, array.shape[1:]):
@@ -93,7 +93,7 @@ def require_floats(array: NDArray[Any]) -> None:
             "astype(numpy.float64)"
         )
     raise TypeError(
-        f"x must hold real numbers, got {str(dtype)[:40]}; convert it with astype(numpy.float32)"
+        f"x must hold real numbers, got {str(dtype)[:40]}; convert it with astype(numpy.float64)"
     )
 
 

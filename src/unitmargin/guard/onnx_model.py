@@ -87,15 +87,16 @@ class OnnxModel:
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"{file} does not exist; {STEP}")
-        digest = _require_content(file)
-        self.session = _open(file, threads, level)
+        content = file.read_bytes()
+        digest = _require_content(file, content)
+        self.session = _open(file, content, threads, level)
         stated = _metadata(file, self.session)
         if stated.get("format") != FORMAT:
             raise ValueError(
                 f"{file} must be of the format {FORMAT}, got {stated.get('format')!r}; {STEP}"
             )
         if digest is None:
-            _require_content(file, stated.get(DIGEST))  # as another program may write it
+            _require_content(file, content, stated.get(DIGEST))  # as another program may write it
         try:
             self._read(stated)
         except (LookupError, TypeError, ValueError) as error:
@@ -108,7 +109,7 @@ class OnnxModel:
 
         Raises:
             TypeError: numbers that ``dtype`` cannot hold, or what are no real numbers.
-            ValueError: integers or truth values.
+            ValueError: integers or truth values, or another shape.
             RuntimeError: denormal numbers are flushed to zero in this thread.
         """
         if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
@@ -117,6 +118,11 @@ class OnnxModel:
                 "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
             )
         require_floats(x)
+        if x.shape[1:] != self.in_shape:
+            raise ValueError(
+                f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got {x.shape}; "
+                "reshape it"
+            )
         held = x.astype(self.dtype, casting="safe", copy=False)
         return Claims(*self.session.run(OUTPUTS, {"x": held}))
 
@@ -161,10 +167,9 @@ def _metadata(file: Path, session: Any) -> dict[str, str]:
     return stated
 
 
-def _require_content(file: Path, stated: str | None = None) -> str | None:
+def _require_content(file: Path, content: bytes, stated: str | None = None) -> str | None:
     """Raise unless a file has the content whose hash it states; the hash, if it states one. By
     default it is looked for in the bytes, before anything else of the file is judged."""
-    content = file.read_bytes()
     if stated is None and (found := STATED.search(content)):
         stated = found[1].decode()
     if stated is not None and content_sha256(content, stated) != stated:
@@ -175,7 +180,7 @@ def _require_content(file: Path, stated: str | None = None) -> str | None:
     return stated
 
 
-def _open(file: Path, threads: int | None, level: str) -> Any:
+def _open(file: Path, content: bytes, threads: int | None, level: str) -> Any:
     """A session of onnxruntime, whose own errors are of many kinds."""
     try:
         import onnxruntime
@@ -191,7 +196,7 @@ def _open(file: Path, threads: int | None, level: str) -> Any:
     if threads is not None:
         options.intra_op_num_threads = threads
     try:
-        return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{file} must be an ONNX file, but {reason}; {STEP}") from None

@@ -1,5 +1,6 @@
 """Who evaluates for a guard: chosen by the kind of the file, judged with its options."""
 
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,7 +54,7 @@ def _open_exported(file: Path, profile: str | None, sealed: bool, threads: int |
             "sealed must be True for an exported network, got False; open a model file, whose "
             "weights can be compared"
         )
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool)):
+    if threads is not None and (not isinstance(threads, Integral) or isinstance(threads, bool)):
         raise TypeError(
             f"threads must be a whole number, got {type(threads).__name__}; leave it out for "
             "onnxruntime's choice"
@@ -62,7 +63,7 @@ def _open_exported(file: Path, profile: str | None, sealed: bool, threads: int |
         raise ValueError(
             f"threads must be >= 1, got {threads}; leave it out for onnxruntime's choice"
         )
-    model = OnnxModel(file, threads)
+    model = OnnxModel(file, None if threads is None else int(threads))
     if profile not in (None, model.profile):
         raise ValueError(
             f"profile must be {model.profile}, that of the file, got {profile!r}; export the "

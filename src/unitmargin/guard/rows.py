@@ -139,6 +139,7 @@ def rows_of(x: object) -> tuple[list[Row], bool] | None:
         cells = zip(*columns, strict=True) if columns else [()] * len(np.asarray(x))
         return [dict(zip(names, row, strict=True)) for row in cells], False
     if hasattr(x, "index") and hasattr(x, "to_dict"):
+        _distinct(x.index)
         return [_row(x.to_dict())], True
     if isinstance(x, Mapping):
         return [_row(x)], True

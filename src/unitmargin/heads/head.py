@@ -12,6 +12,7 @@ from unitmargin.layers.contract import TrainableLayer, require_vectors
 from unitmargin.layers.promises import ORTHONORMAL, UNIT_ROWS
 from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal import OrthogonalLinear
+from unitmargin.orthogonal.magnitude import of_size_one
 
 
 class Head(TrainableLayer):
@@ -97,7 +98,7 @@ class RowNormalizedHead(Head):
 
     The layer as a whole is not 1-Lipschitz, and pairs of rows are up to 2 apart: each pair of
     classes is certified by its own distance.
-    Weights and bias start as those of ``torch.nn.Linear``.
+    Weights and bias start as those of ``torch.nn.Linear``. A row of zeros stays one.
     Source: Singla, Singla, Feizi, arXiv 2108.04062.
     """
 
@@ -110,8 +111,13 @@ class RowNormalizedHead(Head):
         self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
 
     def weight(self) -> Float[Tensor, "c m"]:
-        return nn.functional.normalize(self.raw, dim=1)
+        return _normalised(self.raw)
 
     def freeze(self) -> Dense:
-        rows = nn.functional.normalize(self.raw.detach().double(), dim=1)
-        return Dense(rows, self.bias.detach().double())
+        return Dense(_normalised(self.raw.detach().double()), self.bias.detach().double())
+
+
+def _normalised(rows: Float[Tensor, "c m"]) -> Float[Tensor, "c m"]:
+    rows = of_size_one(rows, dim=1)
+    norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return rows / torch.where(norms > 0.0, norms, 1.0)

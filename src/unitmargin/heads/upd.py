@@ -119,7 +119,8 @@ class UPDHead(Head):
 class BoundedUPD(UPDHead):
     r"""Bounded head :math:`W = Q / \sqrt 2` with :math:`Q Q^T = I`: row norms are 1/sqrt 2.
 
-    Guarantee: pair distances 1 to 1e-6 in float32. Needs ``features >= classes``.
+    Guarantee: pair distances 1 to 1e-6 in float32, for rows of a condition number up to 1e5. Needs
+    ``features >= classes``.
     Source: the paper, section 4.2, bounded UPD layer (there written with Q as m x C).
     """
 
@@ -136,9 +137,10 @@ class SimplexUPD(UPDHead):
     The exact projection of U on the UPD set (:math:`\bar u` the mean row of U). The L-BFGS
     iteration of the paper converges to the same point up to the square of U's distance from the
     set: 1e-3 for 10 classes and 512 features.
-    Guarantee: pair distances 1 to 1e-6 in float32, for 2 to 1000 classes, from any U; the gradient
-    is finite where the differences of the rows of U are independent, as at the start. Of rows of
-    zeros, or two that are equal, it is not.
+    Guarantee: pair distances 1 to 1e-6 in float32, for 2 to 1000 classes, from any U whose mean row
+    has entries up to 3, since it is added in float32; the gradient is finite where the differences
+    of the rows of U are independent, as at the start. Of rows of zeros, or two that are equal, it
+    is not.
     Needs ``features >= classes - 1``. Cost: one SVD of (classes - 1) x features.
 
     Example:

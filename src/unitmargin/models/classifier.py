@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -100,6 +101,13 @@ class Classifier(Network):
         self.head = choose("head", head, HEADS)(width, self.n_classes)
         anywhere = torch.tensor((-math.inf, math.inf), dtype=torch.float64)
         self.register_buffer("domain", anywhere)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        domain = self.domain
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self.domain.dtype != domain.dtype:  # that of the inputs, whatever type weights have
+            self.domain = domain.to(self.domain.device)
+        return self
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
         require_precise(self)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from unitmargin.auditing.audit import Audit, audit
+from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
@@ -19,6 +20,7 @@ from unitmargin.models.polishing import fixed, polished
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
 
 
+@outside_autocast
 def fixed_network(model: Classifier) -> FixedNetwork:
     """The network as it is evaluated, weights made once and stored in the parameters' dtype.
 
@@ -35,6 +37,7 @@ def fixed_network(model: Classifier) -> FixedNetwork:
     return copy.deepcopy(network)  # layers hand out their own parameters
 
 
+@outside_autocast
 def freeze(
     model: Classifier,
     dtype: torch.dtype = torch.float32,

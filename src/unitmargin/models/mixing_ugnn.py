@@ -30,8 +30,10 @@ class MixingUGNN(Classifier):
       unit gradients no more, and its certificates are lower bounds.
 
     Args (the others: :class:`Classifier`):
-        plan: default: folds down to a map of at most 64 pixels with windows between them (where
-            images are large, shifts and pools of norms), then pairs of ``window 1`` and ``group``.
+        plan: default: folds down to a small map with windows between them (where images are large,
+            shifts and pools of norms), then pairs of ``window 1`` and ``group``. It has at most 64
+            pixels if the sides have enough common factors up to 5; else up to 1024, with a matrix
+            of that side for each channel: resize such images, or give a plan.
         absolute: share of the outputs of a slice that get absolute values.
 
     Guarantee: pairwise gradient norms are 1 within 1e-5 in float32 where the network is

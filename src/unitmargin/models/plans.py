@@ -84,7 +84,8 @@ def read_plan(plan: Sequence[str]) -> list[Word]:
     Raises:
         TypeError: no list of words.
     """
-    if isinstance(plan, str) or not all(isinstance(text, str) for text in plan):
+    listed = isinstance(plan, Sequence) and not isinstance(plan, str)
+    if not listed or not all(isinstance(text, str) for text in plan):
         raise TypeError(
             f"plan must be a list such as ['fold 2', 'group 4'], got {shown(plan)}; list its words"
         )
@@ -151,7 +152,8 @@ def _sliced(arrangement: Arrangement, channels: int, absolute: float, reflected:
 
 def default_plan(in_shape: tuple[int, int, int]) -> list[str]:
     """Folds with windows between them while pixels keep to ``MOST_CHANNELS``, pools of norms with
-    shifts between them down to a small map, then pairs of pixels and groups.
+    shifts between them down to a small map, or to where no common factor is left, then pairs of
+    pixels and groups.
 
     An entry costs as much in a large image as in a small one, and a head of many classes sees few.
 

@@ -62,13 +62,17 @@ class UGNN(Classifier):
     ) -> None:
         channels, height, width = image_shape(in_shape)
         if depth is None:
-            depth = halvings(height, width, PAPER_DEPTH)
+            if not (depth := halvings(height, width, PAPER_DEPTH)):
+                raise ValueError(
+                    f"in_shape must have even sides, got {height} x {width}; resize the images, or "
+                    "take a DenseUGNN"
+                )
         else:
             depth = require_whole("depth", depth, 1, "leave it out for as many as the sides halve")
-        if depth < 1 or height % 2**depth or width % 2**depth:
+        if height % 2**depth or width % 2**depth:
             raise ValueError(
-                f"height and width must be divisible by 2**depth with depth >= 1, got "
-                f"{height} x {width} and depth {depth}; choose a smaller depth or resize"
+                f"height and width must be divisible by 2**depth, got {height} x {width} and depth "
+                f"{depth}; choose a smaller depth or resize"
             )
         layers: list[Layer] = []
         for _ in range(depth):

@@ -16,8 +16,7 @@ from unitmargin.orthogonal.skew import SkewConv2d, SkewLinear
 
 __all__ = [
     "ORTHOGONAL_CONVS", "ORTHOGONAL_LINEARS", "OrthogonalConv2d", "OrthogonalLinear", "bjorck",
-    "cayley", "cholesky", "mixing", "polar", "reflection",
-    "skew",
+    "cayley", "cholesky", "magnitude", "mixing", "polar", "reflection", "skew",
 ]  # fmt: skip
 
 ORTHOGONAL_LINEARS: dict[str, Callable[..., OrthogonalLinear]] = {

@@ -28,8 +28,9 @@ def cayley(raw: Matrix) -> Matrix:
 
     Shapes: any; with ``rows > columns`` the conjugate transpose is transformed, and Q has
     orthonormal columns. Real input gives real output.
-    Guarantee: ``max |Q Q^H - I| <= 5e-6`` in float32, ``1e-13`` in float64, for entries of size 1:
-    the Hermitian part of A is positive semidefinite, so I + A is never singular.
+    Guarantee: ``max |Q Q^H - I| <= 5e-6`` in float32, ``1e-13`` in float64, for up to 128 rows and
+    a norm of X up to 8 (the error of wide matrices grows with its square); the Hermitian part of A
+    is positive semidefinite, so I + A is never singular.
     Cost: one LU solve of each block.
     Source: the paper, section 4.1; Trockman, Kolter, arXiv 2104.07167.
 

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from unitmargin.orthogonal.layer import OrthogonalLinear
+from unitmargin.orthogonal.magnitude import of_size_one
 
 
 class _Cholesky(torch.autograd.Function):
@@ -41,8 +42,9 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
     Shapes: ``rows <= columns``. Equal to the Q factor of a QR factorisation of the transpose,
     with positive diagonal.
     Guarantee: ``max |W W^T - I| <= 2e-6`` in float32 for a condition number up to 3 (the error
-    grows as the condition number squared times one ulp). First derivatives only: a second one
-    would take the triangular factor for a constant.
+    grows as the condition number squared times one ulp), whatever the magnitude of X: a multiple by
+    a power of two has the same W, to the last bit. First derivatives only: a second one would take
+    the triangular factor for a constant.
 
     Raises:
         torch.linalg.LinAlgError: the rows are dependent to working precision.
@@ -55,7 +57,7 @@ def cholesky(raw: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"
         >>> bool((w @ w.mT - torch.eye(8)).abs().max() < 2e-6)
         True
     """
-    weight: Tensor = _Cholesky.apply(raw)[0]  # type: ignore[no-untyped-call]
+    weight: Tensor = _Cholesky.apply(of_size_one(raw))[0]  # type: ignore[no-untyped-call]
     return weight
 
 

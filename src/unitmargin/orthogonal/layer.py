@@ -26,7 +26,7 @@ class OrthogonalLinear(TrainableLayer):
     A subclass says how ``weight()`` comes from the parameter ``raw``: a matrix of the weight's
     shape that starts orthogonal, or what the subclass puts in its place (skew and Cayley layers).
     Shapes: ``(batch, in_features)`` to ``(batch, out_features)``, ``out_features <= in_features``.
-    The weight is computed in the parameter's dtype whatever autocast says.
+    It is made in the parameter's dtype by ``forward``, freezing and audits, whatever autocast says.
     Source: the paper, section 4.1 (fully connected layers).
 
     Raises:

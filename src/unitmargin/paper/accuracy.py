@@ -107,13 +107,17 @@ def cells(runs: Sequence[RunFolder], original: bool) -> Row:
     for scale in (1, upsample) if original else (1,):
         epsilon = HEADLINE_EPSILON * scale
         shares.append(percent([each.certified_accuracy(epsilon) for each in certificates]))
-    ratios = [
-        over_seeds([ratio for run in runs if (ratio := mean_ratio(run, space)) is not None])
-        for space in (INPUT, NORMALISED)
-    ]
+    ratios = [_ratios(runs, space) for space in (INPUT, NORMALISED)]
     machines = dict.fromkeys(trained_with(run).get("hardware", NOTHING) for run in runs)
     made = (seeds(runs), budget(runs), hours(runs), core_hours(runs))
     return (*shares, *ratios, *made, changes(runs[0]), "; ".join(machines))
+
+
+def _ratios(runs: Sequence[RunFolder], space: str) -> str:
+    """LB/MAP over the seeds, and of how many where not all were attacked."""
+    found = [ratio for run in runs if (ratio := mean_ratio(run, space)) is not None]
+    words = over_seeds(found)
+    return f"{words} ({len(found)} of {len(runs)})" if 0 < len(found) < len(runs) else words
 
 
 def mean_ratio(run: RunFolder, space: str) -> float | None:

@@ -33,8 +33,9 @@ MIXING = "mixing_ugnn"
 OF_A_TEACHER = ("teacher_width", "teacher_share", "teacher_temperature")
 
 
-def budget(runs: Sequence[RunFolder]) -> str:
-    """Epochs of a row's runs, and of how many in the paper where the two differ.
+def budget(runs: Sequence[RunFolder], unit: str = "") -> str:
+    """Epochs of a row's runs, and of how many in the paper where the two differ; ``unit`` follows
+    them.
 
     Runs of the paper's epochs on all images say only their epochs. The paper's are those of the
     row's recipe; runs that are no row have none beside them.
@@ -44,6 +45,7 @@ def budget(runs: Sequence[RunFolder]) -> str:
     words = " to ".join(dict.fromkeys(significant(end, 3) for end in (lengths[0], lengths[-1])))
     if paper is not None and lengths != [paper]:
         words = f"about {words}" if words == f"{paper}" else f"{words} of {paper}"
+    words += unit
     if limit is not None and limit < TRAINING_SAMPLES and recipe.data.name == "cifar10":
         words += f", {limit} images"
     return words

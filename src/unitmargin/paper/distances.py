@@ -56,7 +56,7 @@ def scatter_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
                 color=colour, label=network.name,
             )  # fmt: skip
         panel.axhline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        panel.set_ylim(0.0, 1.05)
+        panel.set_ylim(0.0, 1.05 * max((1.0, *map(_largest_ratio, found))))
         panel.set_xlim(left=0.0)
         finish(
             panel,
@@ -73,17 +73,24 @@ def distribution_figure(runs: Sequence[RunFolder]) -> tuple[Figure, str]:
     figure, axes = panels(2, rows=2, width=580.0, height=270.0)
     for panel, (given, boxed) in zip(axes, CASES, strict=True):
         found = chosen(closest_points(runs, given, boxed), (*PEERS.values(), DISTRIBUTED[given]))
+        end = max((RATIO_END, *map(_largest_ratio, found)))
         for network, colour in zip(found, colours(found), strict=True):
             search, figures = network.search, tightness(network.search)
             ratio = (search.radius / search.distance)[search.found].numpy()
             words = f"{network.name}\nmean {figures.mean:.3f}, {figures.n:,} samples"
-            shape: dict[str, Any] = {"bins": BINS, "range": (0.0, RATIO_END), "density": True}
+            shape: dict[str, Any] = {"bins": BINS, "range": (0.0, end), "density": True}
             panel.hist(ratio, color=colour, alpha=0.35, label=words, **shape)
             panel.hist(ratio, histtype="step", color=colour, linewidth=1.2, **shape)
-        panel.set_xlim(0.0, RATIO_END)
+        panel.set_xlim(0.0, end)
         panel.set_yticks([])
         finish(panel, found, f"LB / MAP: {case_name(given, boxed)}", "LB / MAP", "density")
     return figure, DISTRIBUTION_CAPTION
+
+
+def _largest_ratio(network: Found) -> float:
+    """Above 1 where a certificate is broken, and never outside of a figure."""
+    search = network.search
+    return float((search.radius / search.distance)[search.found].max())
 
 
 def chosen(found: Sequence[Found], models: Sequence[str]) -> list[Found]:

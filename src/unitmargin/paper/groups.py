@@ -3,16 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, compress, islice
+from typing import Any
 
 from unitmargin.paper.conditions import UNSEEN, budget, trained_epochs, unused_options
+from unitmargin.paper.networks import model_options
 from unitmargin.reporting.places import shortest_places
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.recipe import DataOptions, Recipe
 from unitmargin.training.identity import DataIdentity
 from unitmargin.training.options import TrainingOptions
 
-Training = tuple[Recipe, DataIdentity | DataOptions]
-"""A recipe without what may differ in a row, and its data: by content where that is known."""
+Training = tuple[Recipe, DataIdentity | DataOptions, dict[str, Any]]
+"""A recipe without what may differ in a row, its data (by content where that is known), and the
+options of its model."""
 
 STEPS_APART = 0.05
 """Trainings by minutes count their own steps: lengths up to this share apart are one."""
@@ -21,18 +24,21 @@ STEPS_APART = 0.05
 def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
     """The runs in groups that differ in their seed alone, and in names, places and machines.
 
-    A seed stands in a group once: a second run of it begins another one.
+    A seed stands in a group once: a second run of it begins another one. Groups are those of the
+    same runs in any order but for that, and stand, as the runs in them, in the order given.
     """
-    groups: list[tuple[Training, list[RunFolder]]] = []
-    for run in runs:
-        training = _training(run)
+    groups: list[tuple[Training, list[int]]] = []
+    for index in sorted(range(len(runs)), key=lambda index: trained_epochs(runs[index])):
+        training, run = _training(runs[index]), runs[index]
         for known, group in groups:
-            if known == training and _one_length(run, group[0]) and _seed(run) not in _seeds(group):
-                group.append(run)
+            shortest, others = runs[group[0]], [runs[one] for one in group]
+            alike = known == training and _one_length(run, shortest)
+            if alike and _seed(run) not in _seeds(others):
+                group.append(index)
                 break
         else:
-            groups.append((training, [run]))
-    return [group for _, group in groups]
+            groups.append((training, [index]))
+    return [[runs[one] for one in group] for group in sorted(sorted(group) for _, group in groups)]
 
 
 def seeds(runs: Sequence[RunFolder]) -> str:
@@ -43,7 +49,7 @@ def seeds(runs: Sequence[RunFolder]) -> str:
 def row_names(names: Sequence[str], groups: Sequence[Sequence[RunFolder]]) -> list[str]:
     """A name for each group: where several have the same one, with their budgets, and where these
     are the same as well, with as much of their folders as tells them apart."""
-    told = _told_apart(names, [f"{budget(group)} epochs" for group in groups])
+    told = _told_apart(names, [budget(group, " epochs") for group in groups])
     times = Counter(told)
     alike = [times[name] > 1 for name in told]
     places = [run.path.resolve() for run in chain(*compress(groups, alike))]
@@ -70,10 +76,12 @@ def _training(run: RunFolder) -> Training:
     unread = {name: defaults[name] for name in unused_options(recipe)}
     any_length = {"seed": 0, "epochs": 1, "steps": 0, **UNSEEN}
     alike = recipe.placeless().changed(training=unread | any_length)
-    return alike.changed(name="any", verify_samples=1), data
+    alike = alike.changed(name="any", verify_samples=1, model={"options": {}})
+    return alike, data, model_options(recipe)  # defaults may be written out or not
 
 
 def _one_length(run: RunFolder, other: RunFolder) -> bool:
+    """Whether a run is as long as another one, which is no longer."""
     counted = any(each.recipe().training.steps for each in (run, other))
     length, known = trained_epochs(run), trained_epochs(other)
     return abs(length - known) <= (STEPS_APART * known if counted else 0.0)

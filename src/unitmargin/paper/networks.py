@@ -41,7 +41,8 @@ def paper_name(recipe: Recipe) -> str | None:
         name = PEERS[recipe.model.name]
         return {"MaxMin": name, "Abs": f"{name}+Abs"}.get(activation or "") if not own else None
     head = HEADS.get(options["head"])
-    depth, hidden = options["depth"] or PAPER_DEPTH, options["hidden"] or PAPER_HIDDEN
+    depth = PAPER_DEPTH if options["depth"] is None else options["depth"]
+    hidden = PAPER_HIDDEN if options["hidden"] is None else options["hidden"]
     paper = (depth, tuple(hidden), options["kernel_size"]) == (PAPER_DEPTH, PAPER_HIDDEN, 3)
     return f"UGNN+{activation}+{head}" if activation and head and paper else None
 

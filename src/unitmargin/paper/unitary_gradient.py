@@ -58,8 +58,9 @@ def unitary_gradient(runs: Sequence[RunFolder]) -> Output:
 
 def gradient_norms(head: str, dtype: torch.dtype) -> Float[Tensor, "batch pairs"]:
     """Norms for all pairs at the random inputs."""
-    torch.manual_seed(SEED)
-    model = UGNN(IN_SHAPE, CLASSES, head=head).to(dtype)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(SEED)
+        model = UGNN(IN_SHAPE, CLASSES, head=head).to(dtype)
     inputs = torch.randn(SAMPLES, *IN_SHAPE, generator=torch.Generator().manual_seed(SEED))
     return pair_gradient_norms(model, inputs.to(dtype))
 

@@ -25,8 +25,8 @@ DASHES = ((), (6.0, 2.0), (2.0, 1.5), (6.0, 2.0, 1.5, 2.0))
 
 
 class Style(NamedTuple):
-    """How the curves of a run are drawn; two runs share neither colour nor dashes before the
-    colours begin again."""
+    """How the curves of a run are drawn; no two runs share colour and dashes before both have
+    begun again."""
 
     colour: str
     dashes: tuple[float, ...]

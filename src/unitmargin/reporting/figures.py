@@ -31,7 +31,8 @@ from unitmargin.reporting.drawing import (
     to_svg,
     whole_ticks,
 )
-from unitmargin.reporting.wording import spread
+from unitmargin.reporting.statistics import median
+from unitmargin.reporting.wording import bound, spread
 from unitmargin.training.train import EpochRecord
 
 CURVE_POINTS = 400
@@ -126,7 +127,7 @@ def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"]) -> str:
     axes.set_xlim(-end, end)
     label(axes, f"gradient norm − 1, in units of 1e{exponent}", "pairs of classes × samples")
     text = (
-        f"Histogram of {len(scaled)} pairwise gradient norms: all within {largest:.1e} of the "
+        f"Histogram of {len(scaled)} pairwise gradient norms: all within {bound(largest)} of the "
         "promised 1."
     )
     return to_svg(figure, "gradient-norms", text)
@@ -141,8 +142,9 @@ def margin_histogram(margins: Float[Tensor, " batch"], right: Bool[Tensor, " bat
     for axes, (mask, colour, name) in zip(panels, parts, strict=True):
         chosen = margins[mask].double()
         histogram(axes, chosen, (0.0, end), colour)
-        median = f", median {float(chosen.median()):.3g}" if len(chosen) else ""
-        counts.append(f"{len(chosen)} {name} predictions{median}")
+        middle = median(chosen)
+        words = "" if middle is None else f", median {middle:.3g}"
+        counts.append(f"{len(chosen)} {name} predictions{words}")
         title = f"{len(chosen):,} {name}"
         axes.set_title(title, color=colour, fontsize=TEXT_SIZE, loc="right", pad=2)
     label(panels[0], y="samples")
@@ -154,8 +156,12 @@ def radius_scatter(searches: Sequence[Search]) -> str:
     """Certified radius against the distance of the closest point found, one dot a sample."""
     figure, (axes,) = canvas()
     groups = [(search, search.distance[search.found]) for search in closest_by_box(searches)]
-    farthest = [float(distance.max()) for _, distance in groups if len(distance)]
-    end = 1.05 * max(farthest, default=0.0) or 1.0
+    ends = [
+        max(float(distance.max()), float(search.radius[search.found].max()))
+        for search, distance in groups
+        if len(distance)
+    ]
+    end = 1.05 * max(ends, default=0.0) or 1.0
     axes.plot([0.0, end], [0.0, end], color=INK, linewidth=1, linestyle=(0, (4, 3)))
     counts = []
     for search, distance in groups:

@@ -16,15 +16,20 @@ LARGEST_DIFFERENCE = 0.5
 """An amplified difference fills at most this much on either side of mid grey."""
 
 
+MOST = 1e15
+"""Largest factor."""
+
+
 def amplification(exhibit: Exhibit) -> int:
     """Factor 1, 2, 5, 10, ... that makes the difference of the two inputs visible.
 
     The largest that keeps ``factor * difference`` within ``LARGEST_DIFFERENCE``, and at least 1.
+    Differences below 1e-15 stay what they are made of: rounding.
     """
     largest = float((exhibit.adversarial - exhibit.original).abs().max())
     if largest == 0.0:
         return 1
-    room = LARGEST_DIFFERENCE / largest
+    room = min(LARGEST_DIFFERENCE / largest, MOST)
     decade = int(10 ** max(math.floor(math.log10(room)), 0))
     return max(factor * decade for factor in (1, 2, 5) if factor == 1 or factor * decade <= room)
 

@@ -40,7 +40,7 @@ def read_provenance(folder: RunFolder) -> Provenance:
     return Provenance(
         date=written_on(),
         version=__version__,
-        model_sha256=file_sha256(folder.model_file),
+        model_sha256=folder.hashed_frozen()[1],
         certificates_sha256=file_sha256(folder.certificates_file),
         train_sha256="" if data is None else data.train_sha256,
         test_sha256="" if data is None else data.test_sha256,

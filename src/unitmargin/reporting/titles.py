@@ -3,6 +3,7 @@
 ``run`` is the table made by :func:`unitmargin.reporting.summary.summarize`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,7 +114,8 @@ def _false_positives(run: dict[str, Any]) -> str:
         return every if found else "No right prediction was searched with success"
     least = min(rows, key=lambda row: row["precision"])
     name = epsilon_name(least["epsilon"])
-    return f"“Not certified” is true for {_share(least['precision'])} or more (least at {name})"
+    share = _share(math.floor(1000.0 * least["precision"]) / 1000.0)
+    return f"“Not certified” is true for {share} or more (least at {name})"
 
 
 def comparison_titles(

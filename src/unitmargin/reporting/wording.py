@@ -5,7 +5,7 @@
 
 import math
 import re
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -175,6 +175,9 @@ def seconds(value: float) -> str:
     return f"{value / 60:.1f} min" if value < 3600.0 else f"{value / 3600:.1f} h"
 
 
+NOT_FINITE = {math.inf: "∞", -math.inf: "−∞"}
+
+
 def scientific(value: float | None) -> str:
     """A number of any size, short: a small one, or what it lacks to 1, with its power of ten.
 
@@ -183,6 +186,8 @@ def scientific(value: float | None) -> str:
     """
     if value is None:
         return NO_NUMBER
+    if not math.isfinite(value):
+        return NOT_FINITE.get(value, "not a number")
     if 0.0 < abs(value - 1.0) < NEAR_ONE:
         return f"1 {'+' if value > 1.0 else '−'} {scientific(abs(value - 1.0))}"
     if value == 0.0 or 1e-2 <= abs(value) < 1e4:
@@ -199,8 +204,9 @@ def bound(value: float) -> str:
     """
     if value == 0.0 or not math.isfinite(value):
         return scientific(value)
-    power = math.floor(math.log10(value)) - 1
-    return scientific(math.ceil(value / 10.0**power * (1.0 + 1e-12)) * 10.0**power)
+    exact = Decimal(value)
+    digits = Decimal(1).scaleb(exact.adjusted() - 1)
+    return scientific(float(exact.quantize(digits, ROUND_CEILING)))
 
 
 def raise_powers(text: str) -> Markup:

@@ -245,7 +245,8 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
         raise RecipeError(f"{path} is not in UTF-8: {error}; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise RecipeError(f"{path} is not valid TOML: {error}; mend that line") from None
-    recipe = parse_recipe(read_settings(settings, table), str(path))
+    where = f"{path} with --set" if settings else str(path)
+    recipe = parse_recipe(read_settings(settings, table), where)
     if read_settings(settings, {"training": {}})["training"].get("epochs"):
         recipe.training.require_epochs(recipe.training.epochs)
     return recipe

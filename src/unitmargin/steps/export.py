@@ -8,7 +8,6 @@ from unitmargin.certificates.slack import largest_slack
 from unitmargin.foundation.files import (
     file_sha256,
     require_path,
-    write_aside,
     write_folder_aside,
     write_text,
 )
@@ -55,8 +54,7 @@ def _export_file(source: Path, out: Path) -> str:
         model, frozen = source, load(source)
     else:
         model, frozen = RunFolder(source).model_file, RunFolder(source).frozen()
-    with write_aside(out) as aside:
-        _write_onnx(frozen, aside, model)
+    _write_onnx(frozen, out, model)
     return f"export: {out.name}, SHA-256 {file_sha256(out)} -> {out}"
 
 

@@ -1,7 +1,7 @@
 """Reproduce: train what is missing for a table or figure of the paper, and write it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from unitmargin.certificates.tightness import describe_settings
@@ -39,21 +39,33 @@ class Budget:
     Attributes:
         data: file or folder of the data set.
         epochs: instead of the recipe's.
+        minutes: instead of epochs: as many steps a row as take about that long.
         limit: at most this many training and test samples.
         seeds: so many trainings a row, with the seeds 0, 1, ...
         samples: how many test samples each solver searches; by default those in ``WHOLE`` search
             all, the others ``ATTACKED``.
+        device: where to train.
+
+    Raises:
+        ValueError: no seed, or minutes beside epochs.
     """
 
     data: Path | None = None
     epochs: int | None = None
+    minutes: float | None = None
     limit: int | None = None
     seeds: int = 1
     samples: int | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds must be at least 1, got {self.seeds}; the paper has 4")
+        if self.minutes is not None and self.epochs is not None:
+            raise ValueError(
+                f"minutes must be left out where epochs are given, got {self.minutes} and "
+                f"{self.epochs}; pass one of them"
+            )
 
     def recipes(self, name: str) -> list[Recipe]:
         """The recipe of that name, changed, once a seed."""
@@ -79,8 +91,6 @@ def reproduce(
     budget: Budget,
     out: Path,
     solvers: Sequence[str] = DEFAULT_SOLVERS,
-    device: str = "cpu",
-    minutes: float | None = None,
 ) -> bool:
     """Train, certify and attack the rows of a target, and write it; whether no promise was broken.
 
@@ -91,15 +101,16 @@ def reproduce(
         budget: what is changed in the recipes of the rows.
         out: folder of the rows and of the files.
         solvers: as in :func:`verify_run`.
-        device: where to train.
-        minutes: instead of epochs: as many steps a row as take about that long.
 
     Raises:
-        ValueError: an unknown target or solver, before anything is trained.
+        ValueError: an unknown target or solver, before anything is trained; anything in ``budget``
+            for a target without rows.
     """
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
-    folders = train_rows(targets, budget, out, device, minutes)
+    if not any(each.recipes for each in targets):
+        _require_unchanged(budget, [field.name for field in fields(budget)], f"with {target}")
+    folders = train_rows(targets, budget, out)
     if not leave_processes():
         return True
     sound = evaluate_rows(targets, folders, budget, solvers)
@@ -122,12 +133,13 @@ def take_over(
     network, activation, head and input.
 
     Raises:
-        ValueError: an unknown target or solver, or epochs, limit or seeds in ``budget``.
+        ValueError: an unknown target or solver, or in ``budget`` what only a training has a use
+            for.
         RunError: a folder that is no run, or without trained weights.
     """
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
-    _require_no_training(budget)
+    _require_unchanged(budget, ("epochs", "minutes", "limit", "seeds", "device"), "with runs")
     require_runs(runs)
     for folder in map(RunFolder, runs):
         folder.require(folder.weights_file, TRAIN)
@@ -140,12 +152,12 @@ def take_over(
     return sound
 
 
-def _require_no_training(budget: Budget) -> None:
-    """Raise for what only a training has a use for."""
-    for name in ("epochs", "limit", "seeds"):
+def _require_unchanged(budget: Budget, names: Sequence[str], where: str) -> None:
+    """Raise for options that nothing has a use for."""
+    for name in names:
         if (value := getattr(budget, name)) != getattr(Budget(), name):
             raise ValueError(
-                f"{name} must be left out with runs, where nothing is trained, got {value}; leave "
+                f"{name} must be left out {where}, where nothing is trained, got {value}; leave "
                 "out one of them"
             )
 
@@ -154,15 +166,13 @@ def train_rows(
     targets: Sequence[Target],
     budget: Budget,
     out: Path,
-    device: str = "cpu",
-    minutes: float | None = None,
 ) -> list[Path]:
     """Train every row of the targets that is not trained yet; the folders of all of them."""
     folders = []
     for name in dict.fromkeys(name for target in targets for name in target.recipes):
         for recipe in budget.recipes(name):
             folder = RunFolder(out / f"{recipe.name}-seed{recipe.training.seed}")
-            print(train_run(recipe, folder, device, minutes))
+            print(train_run(recipe, folder, budget.device, budget.minutes))
             folders.append(folder.path)
     return folders
 

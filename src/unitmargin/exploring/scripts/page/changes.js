@@ -7,7 +7,6 @@ import { columnValue } from "./columns.js";
 import { count, plain } from "./words.js";
 
 const SHOWN = 6;
-const SHOWN_DIGITS = 4;
 
 /** The rows of an HTML table: name, value, and what it becomes. */
 export function listChanges(table, columns, x, point) {
@@ -18,7 +17,7 @@ export function listChanges(table, columns, x, point) {
     .sort((a, b) => b.by - a.by);
   const rows = moved.slice(0, SHOWN).map(({ name, column, place }) => {
     const [before, after] = [x[place], point[place]].map((entry) =>
-      plain(columnValue(column, entry), SHOWN_DIGITS),
+      plain(columnValue(column, entry)),
     );
     return `<tr><td>${escaped(name)}</td><td class="number">${before}</td><td class="number">${after}</td></tr>`;
   });

@@ -36,7 +36,9 @@ export function changeEntry(state, subject, place, value) {
 
 export function toFragment({ sample, changes, share, towards, seed }) {
   const parts = [`sample=${sample}`];
-  if (changes.size) parts.push(`change=${[...changes].map((pair) => pair.join(":")).join(",")}`);
+  // A plus, of 1e+21, would be read as a blank.
+  const told = [...changes].map((pair) => pair.join(":").replace("+", ""));
+  if (told.length) parts.push(`change=${told.join(",")}`);
   parts.push(`noise=${Number(share.toPrecision(6))}`);
   parts.push(towards === "closest" ? "towards=closest" : `seed=${seed}`);
   return `#${parts.join("&")}`;

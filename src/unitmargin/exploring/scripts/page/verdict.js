@@ -50,7 +50,7 @@ export class Verdict {
     const one =
       single < 1
         ? `one ${what} alone by up to ${percent(single)} of the way from black to white`
-        : `any ${count(Math.floor(single ** 2))} ${all} all the way from black to white`;
+        : `any ${count(Math.min(size, Math.floor(single ** 2)))} ${all} all the way from black to white`;
     return `That is, say, ${one}, or all ${count(size)} ${all} at once by ${percent(each)} each, or anything in between.`;
   }
 
@@ -60,6 +60,8 @@ export class Verdict {
       return "That is every point of the disc: the boundary where the answer changes lies outside of it.";
     const what = columns.length ? "column" : "number";
     const each = roundedDown(radius / Math.sqrt(size));
-    return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${count(size)} at once by ${each} each${short}, or anything in between.`;
+    // Of a column of words the network reads a number for each word.
+    const all = columns.length && columns.length !== size ? `${count(size)} numbers behind them` : count(size);
+    return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${all} at once by ${each} each${short}, or anything in between.`;
   }
 }
