@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import draws
 import numpy as np
@@ -17,6 +18,7 @@ from safetensors.torch import save_file
 
 import unitmargin as um
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
+from unitmargin.deployment import export as deployment_export
 from unitmargin.deployment import network
 from unitmargin.deployment.network import onnx_model
 from unitmargin.foundation.files import file_sha256
@@ -27,6 +29,7 @@ from unitmargin.guard.onnx_model import LEVELS
 from unitmargin.layers.contract import ExactLayer
 from unitmargin.layers.fourier import count_frequencies
 from unitmargin.layers.rearrangement import Flatten
+from unitmargin.steps.export import export
 
 SIZES = [
     (1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (1, 7), (5, 4), (8, 8), (7, 9), (9, 10), (1, 67),
@@ -383,3 +386,33 @@ def test_the_rounding_attack_breaks_naive_margins_of_the_engine_and_no_certifica
     assert found.has_power
     assert found.issued["sound"] == 12
     assert found.broken["sound"] == 0
+
+
+def test_a_domain_far_from_zero_is_exported(tmp_path: Path) -> None:
+    """The norm of an input is large beside what tells it from others: so is the slack."""
+    for seed in range(4):
+        torch.manual_seed(seed)
+        frozen = um.freeze(um.DenseUGNN((8,), 3), torch.float64)
+        layers = list(frozen.layers)
+        place = next(i for i, layer in enumerate(layers) if isinstance(layer, Dense))
+        weight, bias = layers[place].state_dict().values()
+        centre = torch.full((8,), 1e7 + 5.0, dtype=torch.float64)
+        layers[place] = Dense(weight, bias - weight @ centre)
+        far = FrozenNetwork(layers, (8,), domain=(1e7, 1e7 + 10.0))
+        assert exported(far, tmp_path).domain == (1e7, 1e7 + 10.0)
+
+
+def test_the_file_aside_is_found_again_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name: that of the file, behind one mark."""
+    names: list[str] = []
+
+    def look(*_: Any) -> None:
+        names.extend(path.name for path in tmp_path.iterdir())
+
+    monkeypatch.setattr(deployment_export, "_require_agreement", look)
+    um.save(convolution((3, 4)), tmp_path / "model.safetensors")
+    export(tmp_path / "model.safetensors", tmp_path / "a.onnx")
+    (aside,) = set(names) - {"model.safetensors"}
+    assert re.fullmatch(r"\.[0-9a-f]{32}-a\.onnx", aside)

@@ -277,6 +277,7 @@ def test_sample_weights_are_refused_by_name(blobs: Any) -> None:
     X, y = blobs
     with pytest.raises(TypeError, match="^sample_weight must be left out of fit, got a value; "):
         clone(QUICK).fit(X, y, sample_weight=np.ones(len(y)))
+    clone(QUICK).fit(X, y, sample_weight=None)
     with pytest.raises(TypeError, match="^sample_weight must be left out of fit"):
         make_pipeline(QUICK).fit(X, y, ugnnclassifier__sample_weight=np.ones(len(y)))
 
@@ -294,8 +295,14 @@ def test_a_warm_start_goes_on_from_the_weights(blobs: Any) -> None:
     assert len(warm.radius(X)) == len(X), "the domain of the fits before is kept"
     with pytest.raises(ValueError, match="y must hold the classes of the fit before"):
         warm.fit(X, y == "yes")
-    with pytest.raises(ValueError, match="hidden, linear and head must be those of the fit before"):
-        warm.set_params(hidden=(2,)).fit(X, y)
+    others = {"hidden": (2,), "activation": "groupsort3", "linear": "bjorck", "head": "bounded"}
+    for name, value in others.items():
+        before = warm.get_params()[name]
+        with pytest.raises(
+            ValueError, match="hidden, activation, linear and head must be those of"
+        ):
+            warm.set_params(**{name: value}).fit(X, y)
+        warm.set_params(**{name: before})
     with pytest.raises(ValueError, match="features"):
         warm.fit(X[:, :2], y)
     assert warm.set_params(warm_start=False).fit(X[:, :2], y == "yes").n_iter_ == 3
@@ -380,3 +387,9 @@ def test_one_class_has_no_boundary(blobs: Any) -> None:
 def test_the_frozen_weights_have_the_type_asked_for(blobs: Any, dtype: str) -> None:
     frozen = um.UGNNClassifier(epochs=1, dtype=dtype).fit(*blobs).frozen_
     assert str(frozen.dtype) == f"torch.{dtype}"
+
+
+@pytest.mark.parametrize("name", ["warm_start", "verbose"])
+def test_switches_are_no_words(name: str, blobs: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{name} must be True or False, got 'False'; "):
+        clone(QUICK).set_params(**{name: "False"}).fit(*blobs)

@@ -8,7 +8,7 @@ import unitmargin as um
 from unitmargin.deployment.program import write_program
 from unitmargin.exploring import program
 from unitmargin.exploring.program import page_program
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.frozen import Dense, FrozenNetwork
 
 
 @pytest.fixture
@@ -34,12 +34,22 @@ def test_numbers_are_those_of_the_graph(frozen: FrozenNetwork) -> None:
 def test_a_network_that_is_too_large_is_refused_with_its_size(
     frozen: FrozenNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = sum(buffer.numel() for buffer in frozen.network.buffers())
-    monkeypatch.setattr(program, "MOST_NUMBERS", size)
+    network = sum(buffer.numel() for buffer in frozen.network.buffers())
+    page = sum(array.size for array in write_program(frozen)[0].stored.values())
+    monkeypatch.setattr(program, "MOST_NUMBERS", page)
     page_program(frozen)
-    monkeypatch.setattr(program, "MOST_NUMBERS", size - 1)
-    expected = f"must have at most {size - 1:,} stored numbers, which a page can hold, got {size:,}"
-    with pytest.raises(ValueError, match=expected):
+    for size in (page, network):  # of the latter before the proof is made
+        monkeypatch.setattr(program, "MOST_NUMBERS", size - 1)
+        expected = f"at most {size - 1:,} stored numbers, which a page can hold, got {size:,}"
+        with pytest.raises(ValueError, match=expected):
+            page_program(frozen)
+
+
+def test_the_tables_of_many_classes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = FrozenNetwork([Dense(torch.eye(40), torch.zeros(40))], (40,))
+    buffers = sum(buffer.numel() for buffer in frozen.network.buffers())
+    monkeypatch.setattr(program, "MOST_NUMBERS", buffers + 40 * 40)
+    with pytest.raises(ValueError, match="stored numbers, which a page can hold, got"):
         page_program(frozen)
 
 

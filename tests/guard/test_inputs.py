@@ -1,6 +1,8 @@
 """Inputs of a guard: which arrays are taken, and how far rounding moves them."""
 
+import re
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas
@@ -126,3 +128,16 @@ def test_a_tensor_with_a_graph_says_what_to_pass() -> None:
     x = torch.ones(1, 3, requires_grad=True)
     with pytest.raises(TypeError, match=r"got Tensor, which says .*detach.*\(\)$"):
         require_array(x, (3,))
+
+
+@pytest.mark.parametrize("given", [torch.rand(2, 3).double().requires_grad_(), X.astype(object)])
+def test_the_step_of_a_message_loses_no_number(given: Any) -> None:
+    """What is rounded before a guard sees it is not taken off the radius."""
+    with pytest.raises(TypeError, match="; ") as told:
+        require_array(given, (3,))
+    step = re.search(r"(x\.detach.*|astype.*)$", str(told.value))
+    assert step is not None
+    expression = step[1] if step[1].startswith("x.") else f"x.{step[1]}"
+    array = eval(expression, {"numpy": np}, {"x": given})
+    assert require_array(array, (3,)).dtype == np.float64
+    assert (array == (given if given is X else np.asarray(given.tolist()))).all()

@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx_files import write_half_planes
 
-from unitmargin.guard import Guard, OnnxModel
+from unitmargin.guard import Guard, OnnxModel, onnx_model
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +108,26 @@ def test_a_graph_without_its_outputs_is_refused(tmp_path: Path, path: Path) -> N
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(ValueError, match="got ValueError: no output radius; write it"):
         Guard(tmp_path / "model.onnx")
+
+
+def test_what_is_compared_is_what_evaluates(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is read once: another one that takes its place meanwhile is not evaluated."""
+    file = tmp_path / "model.onnx"
+    file.write_bytes(path.read_bytes())
+    real = onnx_model._require_content
+
+    def replaced(*given: Any) -> str | None:
+        digest = real(*given)
+        file.write_bytes(b"other")
+        return digest
+
+    monkeypatch.setattr(onnx_model, "_require_content", replaced)
+    x = np.full((1, 2), 0.25, np.float32)
+    assert np.array_equal(OnnxModel(file).certify(x).radius, OnnxModel(path).certify(x).radius)
+
+
+def test_inputs_of_another_shape_are_refused_in_one_line(path: Path) -> None:
+    with pytest.raises(ValueError, match=r"x must have shape \(batch, 2\), got \(3, 5\); reshape"):
+        OnnxModel(path).certify(np.zeros((3, 5), np.float32))

@@ -94,3 +94,17 @@ def test_targets_train_one_recipe_a_row() -> None:
 
 def test_one_share_has_no_spread() -> None:
     assert percent([0.123]) == "12.3"
+
+
+def test_a_ratio_of_some_seeds_says_of_how_many(tmp_path: Path) -> None:
+    row = row_recipe("UGNN+OPLU+updU", "raw")
+    runs = [
+        certified(tmp_path / str(seed), row, [1.0, 1.0], training={"seed": seed})
+        for seed in range(2)
+    ]
+    search = made_search([1.0, 1.0], [2.0, 2.0])
+    search.label[:] = 1
+    write_made_searches(runs[1], [search])
+    table = accuracy_tables("tab:accuracy", runs)[0]
+    (ours,) = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert (ours["LB/MAP, pixels"], ours["Seeds"]) == ("0.500 (1 of 2)", "0, 1")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from certified import certified, write_made_searches
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from searches import made_search
 
 from unitmargin.paper.closest import closest_points
@@ -35,6 +36,20 @@ def test_dots_are_ratios_against_distances(run: RunFolder) -> None:
     assert raw.collections[0].get_offsets().tolist() == [[2.0, 0.5], [0.5, 0.8]]
     assert raw.get_title(loc="left") == "LB / MAP against MAP: raw inputs, without box"
     assert norm.collections == [] or len(norm.collections) == 0
+
+
+def test_a_broken_certificate_lies_in_both_figures(tmp_path: Path) -> None:
+    folder = certified(tmp_path, "paper/ugnn-abs-updb-raw", [0.5, 3.0])
+    search = made_search([0.5, 3.0], [1.0, 1.5])
+    search.label[:] = 1
+    write_made_searches(folder, [search])
+    scatter, _ = scatter_figure([folder])
+    assert scatter.axes[1].get_ylim()[1] >= 2.0
+    distribution, _ = distribution_figure([folder])
+    panel = distribution.axes[2]
+    assert panel.get_xlim()[1] >= 2.0
+    heights = [patch.get_height() for patch in panel.patches if isinstance(patch, Rectangle)]
+    assert sum(height > 0 for height in heights) == 2
 
 
 def test_another_ugnn_takes_the_place_of_the_papers(run: RunFolder) -> None:

@@ -1,5 +1,6 @@
 """Rows: which runs are seeds of one training, and what tells others apart."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,25 @@ def test_rows_are_seeds_of_one_training(
     trainings: list[dict[str, Any]], groups: list[str], tmp_path: Path
 ) -> None:
     assert rows(tmp_path, trainings) == [list(group) for group in groups]
+
+
+@pytest.mark.parametrize("order", list(permutations([3300, 3440, 3590])))
+def test_groups_are_those_of_any_order(order: tuple[int, ...], tmp_path: Path) -> None:
+    trainings = [{"steps": steps, "seed": steps} for steps in order]
+    found = rows(tmp_path, trainings)
+    lengths = {frozenset(order[int(name)] for name in group) for group in found}
+    assert lengths == {frozenset((3300, 3440)), frozenset((3590,))}
+    assert found == sorted(map(sorted, found))
+
+
+def test_a_default_that_is_written_out_makes_no_row(tmp_path: Path) -> None:
+    runs = []
+    for seed, options in enumerate(({}, {"kernel_size": 3}, {"kernel_size": 5})):
+        folder = RunFolder(tmp_path / str(seed))
+        model = ModelOptions(name="ugnn", options=options)
+        folder.start(Recipe(name="r", model=model, training=TrainingOptions(seed=seed)))
+        runs.append(folder)
+    assert same_trainings(runs) == [runs[:2], runs[2:]]
 
 
 def test_rates_of_the_manifold_tell_trainings_of_mixing_networks_apart(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_recipes_train_as_the_paper_says(row: tuple[str, str, int]) -> None:
         ({"depth": 5, "hidden": [1024, 512]}, "UGNN+MaxMin+updU"),
         ({"depth": 4}, None),
         ({"hidden": [512]}, None),
+        ({"hidden": []}, None),
         ({"kernel_size": 5}, None),
         ({"head": "manifold"}, "UGNN+MaxMin+updU"),
         ({"activation": "groupsort4"}, None),

@@ -1,5 +1,7 @@
 """The model card: what the files say, and of all else that it was not measured."""
 
+from math import inf
+
 import pytest
 import torch
 from cards import read_card
@@ -90,6 +92,19 @@ def test_units_domain_and_slack_are_stated() -> None:
     assert "multiplies distances by 3" in card(Subject(flat, upsampled))
     assert is_sealed(text)
     assert shape  # images are tried by tests/steps/test_export.py
+
+
+def test_a_slack_that_nothing_bounds_is_said_so() -> None:
+    assert "at most ∞ for any input of the domain" in card(Subject(frozen(["a", "b"])), slack=inf)
+
+
+def test_units_are_text() -> None:
+    columns = [{"name": name, "unit": 2.0} for name in ("<img src=x>", "*b*", "c")]
+    subject = Subject(frozen(["a", "b"]))
+    subject.frozen.facts["encoding"] = {"label": "y", "scale": "units", "columns": columns}
+    _, text = read_card(card(subject))
+    assert r"unit lengths of the columns (\<img src=x\> = 2, \*b\* = 2" in text
+    assert "(<img" not in text
 
 
 @pytest.mark.parametrize("name", ["---", 'a "b" | c: d # e', "[x](y) <b> `c`", "é日本", "- 1"])

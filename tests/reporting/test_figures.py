@@ -7,10 +7,12 @@ from functools import partial
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 from searches import made_search
 
 from unitmargin.certificates.epsilons import FIELD
 from unitmargin.certificates.tightness import Search
+from unitmargin.reporting import figures
 from unitmargin.reporting.coverage_figure import coverage_figure
 from unitmargin.reporting.distances import summarize_searches
 from unitmargin.reporting.drawing import THEME
@@ -138,6 +140,28 @@ def test_margins_are_counted_by_right_and_wrong() -> None:
     figure = margin_histogram(RADII, torch.tensor([True, True, False]))
     assert "2 right" in figure
     assert "1 wrong" in figure
+
+
+def test_the_median_of_two_margins_is_their_mean() -> None:
+    figure = margin_histogram(torch.tensor([1.0, 3.0]).double(), torch.tensor([True, True]))
+    assert "2 right predictions, median 2;" in figure
+
+
+def test_a_deviation_is_rounded_up() -> None:
+    figure = gradient_norm_histogram(1.0 + torch.tensor([[5.54e-7]]).double())
+    assert "all within 5.6 × 10⁻⁷ of the promised 1" in figure
+
+
+def test_a_broken_certificate_lies_in_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def keep(figure: Figure, *_: str) -> str:
+        limits.extend(end for axes in figure.axes for end in (*axes.get_xlim(), *axes.get_ylim()))
+        return ""
+
+    monkeypatch.setattr(figures, "to_svg", keep)
+    radius_scatter([made_search([0.5, 3.0], [1.0, 1.5])])
+    assert min(limits[1::2]) >= 3.0
 
 
 def test_descriptions_hold_the_numbers() -> None:

@@ -33,7 +33,7 @@ def exhibit(original: torch.Tensor, adversarial: torch.Tensor) -> Exhibit:
 
 @pytest.mark.parametrize(
     ("largest", "factor"),
-    [(0.0, 1), (2.0, 1), (0.4, 1), (0.2, 2), (0.09, 5), (0.04, 10), (9e-4, 500)],
+    [(0.0, 1), (2.0, 1), (0.4, 1), (0.2, 2), (0.09, 5), (0.04, 10), (9e-4, 500), (1e-20, 10**15)],
 )
 def test_amplification_is_round_and_keeps_the_difference_in_range(
     largest: float, factor: int

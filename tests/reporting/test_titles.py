@@ -86,6 +86,11 @@ RUN: dict[str, Any] = {
         ("false_positives", {}, "“Not certified” is true for 90.0% or more (least at 0.5)"),
         (
             "false_positives",
+            {"false_positives": [{"epsilon": 0.5, "precision": 0.98996}]},
+            "“Not certified” is true for 98.9% or more (least at 0.5)",
+        ),
+        (
+            "false_positives",
             {"false_positives": []},
             "Every right prediction with a point found is certified at every radius of the table",
         ),

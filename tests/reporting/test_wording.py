@@ -1,6 +1,7 @@
 """Words: every documented example, and numbers at the edges."""
 
 import doctest
+import math
 
 import pytest
 
@@ -22,10 +23,25 @@ def test_examples() -> None:
         (1.0 - 2.0**-52, "1 − 2.2 × 10⁻¹⁶"),
         (12345678.0, "1.2 × 10⁷"),
         (-0.5, "-0.5"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (math.nan, "not a number"),
+        (5e-324, "4.9 × 10⁻³²⁴"),
     ],
 )
 def test_scientific(value: float | None, text: str) -> None:
     assert wording.scientific(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.12, "0.12"), (0.1200001, "0.13"), (9.91, "10"), (5e-324, "4.9 × 10⁻³²⁴"),
+        (1.79e308, "∞"), (math.inf, "∞"), (3.14e-12, "3.2 × 10⁻¹²"),
+    ],
+)  # fmt: skip
+def test_a_bound_is_rounded_up(value: float, text: str) -> None:
+    assert wording.bound(value) == text
 
 
 @pytest.mark.parametrize("value", [1.08262, 0.0016, 0.9999, 12.3456, 0.57])

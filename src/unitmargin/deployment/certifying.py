@@ -85,7 +85,8 @@ def certifying_network(frozen: FrozenNetwork, profile: str | None = None) -> Cer
     Guarantee: that of :func:`unitmargin.certify`, on these assumptions. The environment was judged
     here (:class:`ProfileError`) and is not judged again: whoever evaluates the module, or what was
     exported of it, keeps to the arithmetic of the profile (docs/deployment.md). Weights and buffers
-    are not changed; it is a copy, and follows no later change of ``frozen``. The domain of the
+    are not changed, and its layers get no hooks; it is a copy, and follows no later change of
+    ``frozen``. The domain of the
     network is not asked for. A sample whose numbers the profile cannot hold (float64 ones under
     ``float32``) gets radius 0, and the label of the rounded input.
 

@@ -12,6 +12,7 @@ from unitmargin.certificates.exhibits import is_image
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting import coverage, wording
 from unitmargin.reporting.front_matter import front_matter
+from unitmargin.reporting.markdown import plain_text
 from unitmargin.reporting.pages import render
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.certifier import holds_pixels, table_units
@@ -164,8 +165,9 @@ def _metrics(certificates: Certificates, epsilons: Epsilons) -> list[dict[str, A
 
 
 def _units(frozen: FrozenNetwork) -> str:
+    """In words, in which names of columns are text."""
     if units := table_units(frozen):
-        return units
+        return plain_text(units)
     if holds_pixels(frozen):
         return "pixels in [0, 1]"
     if frozen.domain is None:
