@@ -195,7 +195,7 @@ DAMAGE = [
         ("report", "checks.json", "model_sha256 must be"),
         ("report", "solvers.csv", "it must hold labels and radii of certificates.csv"),
         ("report", "measurements.safetensors", "model_sha256 must be"),
-        ("train tiny.toml --out", "recipe.toml", "holds a run of another recipe; choose another"),
+        ("train tiny.toml --out", "recipe.toml", "holds a run of another recipe: "),
     )
 ]  # fmt: skip
 
@@ -403,7 +403,7 @@ OPTIONS = [
         ("--out file/below", "file/below: Not a directory; name a folder"),
         (f"--out {'n' * 300}", "File name too long; choose a shorter name"),
         ("--out loop/x", "loop/x: Too many levels of symbolic links; mend the links"),
-        (f"--out {RUN}", f"{RUN} holds a run of another recipe; choose another --out"),
+        (f"--out {RUN}", f"{RUN} holds a run of another recipe: "),
     )
 ] + [
     row("run new.toml --limit 0", "limit must be greater than 0", recipe()),

@@ -22,8 +22,8 @@ class Chosen:
         out: run folder; default runs/NAME.
         data: file or folder of the data set.
         epochs: instead of the recipe's; more than a run has extend it, as its schedule allows.
-        minutes: instead of epochs: as many steps as take about that long here; a teacher comes on
-            top.
+        minutes: instead of epochs: as many steps as take about that long here; evaluations and a
+            teacher come on top.
         limit: at most this many training and test samples.
         seed: instead of the recipe's.
         device: cpu, cuda, cuda:1, ...

@@ -71,7 +71,8 @@ def predict(
         model: run folder, model file (.safetensors) or exported file (.onnx).
         data: a folder or archive of images (IMAGE or CLASS/IMAGE), .npz, .npy, .csv or .parquet
             (of images, or of a table).
-        json: one JSON object a line, for programs; when the last input was judged.
+        json: one JSON object a line, for programs. Nothing is printed before the last input was
+            judged.
     """
     from unitmargin.runs.certifier import open_certifier
     from unitmargin.steps.predict import predict
@@ -98,8 +99,8 @@ def verify(
         solvers: solvers of the minimal adversarial perturbation, by name, with options after a
             colon: sphere_tracing:steps=300,n_candidates=9 ddn:loss=margin.
         samples: how many test samples are attacked; default: the recipe's verify_samples.
-        box: auto searches without a box and, for data in [0, 1], within it; off only without; only
-            only within.
+        box: auto searches without a box and, for data in [0, 1], within it too; "off" without a
+            box alone, "only" within it alone.
         rounding_attack: also search the edge of each certified ball by units in the last place.
         data: file or folder of the data set, if it has moved since the training.
         normalised: also search behind an input normalisation that stretches channels unequally,
@@ -120,7 +121,7 @@ def check(certificates: FolderPath, model: Path | None = None, inputs: Path | No
     """Derive certificates again with an independent program; exit status 1 if one is not confirmed.
 
     Args:
-        certificates: run folder, or its certificates.csv.
+        certificates: run folder, folder of certificates, or a certificates.csv.
         model: model file; default next to the certificates, or in the folder around them.
         inputs: certified inputs, .safetensors or .npy; default next to the certificates.
     """
@@ -132,7 +133,11 @@ def check(certificates: FolderPath, model: Path | None = None, inputs: Path | No
 
 
 def report(folder: FolderPath) -> int:
-    """Write report.html, report.md and report.json of a run folder."""
+    """Write report.html, report.md and report.json of a run folder.
+
+    Args:
+        folder: a verified run folder.
+    """
     from unitmargin.runs.folder import RunFolder
     from unitmargin.steps.report import report_run
 
@@ -175,8 +180,8 @@ def export(source: FolderPath, out: FolderPath) -> int:
     """Write a frozen network as an ONNX file, or a folder with model card, ready to upload.
 
     Args:
-        source: frozen run folder, or model file.
-        out: a file that ends in .onnx; any other name is a folder.
+        source: first: a frozen run folder, or model file.
+        out: second: a file that ends in .onnx; any other name is a folder.
     """
     from unitmargin.steps.export import export as write_export
 
@@ -258,7 +263,7 @@ def recipes(name: tyro.conf.Positional[str | None] = None) -> int:
     """List the recipes that ship, or print one.
 
     Args:
-        name: of the one to print.
+        name: of the recipe to print; without it all are listed.
     """
     from unitmargin.runs.shipped import embedded_recipe, list_recipes
 

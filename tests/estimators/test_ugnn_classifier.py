@@ -271,6 +271,8 @@ def test_x_is_of_any_real_type(blobs: Any, kind: Any) -> None:
     given = torch.tensor(X) if kind is torch.tensor else X.astype(kind)
     y = blobs[1] == "yes"
     assert same(clone(QUICK).fit(given, y), clone(QUICK).fit(X, y))
+    if isinstance(given, torch.Tensor):
+        assert same(clone(QUICK).fit(given.requires_grad_(), y), clone(QUICK).fit(X, y))
 
 
 def test_sample_weights_are_refused_by_name(blobs: Any) -> None:

@@ -115,9 +115,12 @@ def test_standard_deviations_of_other_rows_are_other_units(tmp_path: Path) -> No
         read_compared(folders("other", 0.5))
 
 
-def test_files_of_one_kind_are_other_data_unless_contents_or_places_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["npz", "shards"])
+def test_files_of_one_kind_are_other_data_unless_contents_or_places_agree(
+    kind: str, tmp_path: Path
+) -> None:
     def run(place: str, path: str, numbers: str) -> RunFolder:
-        data = {"name": "npz", "path": path}
+        data = {"name": kind, "path": path}
         return made_run(tmp_path / place, FIRST, numbers=numbers, data=data)
 
     one, moved, same_place, other = (
@@ -126,7 +129,7 @@ def test_files_of_one_kind_are_other_data_unless_contents_or_places_agree(tmp_pa
     )  # fmt: skip
     read_compared([one, moved])
     read_compared([one, same_place])
-    with pytest.raises(ValueError, match="got other samples of 'npz'; compare runs of one data"):
+    with pytest.raises(ValueError, match=f"got other samples of '{kind}'; compare runs of one"):
         read_compared([one, other])
 
 

@@ -82,7 +82,7 @@ def test_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
     folder.weights_file.touch()
     folder.start(Recipe(name="a"))
     assert folder.recipe() == Recipe(name="a")
-    with pytest.raises(RunError, match="run of another recipe; choose another --out"):
+    with pytest.raises(RunError, match="recipe: training.seed is 0, not 7; choose another --out"):
         folder.start(Recipe(name="a", training=TrainingOptions(seed=7)))
     assert folder.recipe() == Recipe(name="a")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from unitmargin.foundation.numbers import require_whole, shown
 
@@ -30,6 +31,11 @@ def refuse(parameters: dict[str, Any]) -> None:
             f"{given[0]} must be left out of fit, got a value; give parameters to the estimator, "
             "and repeat samples to weigh them"
         )
+
+
+def without_graph(X: Any) -> Any:
+    """A tensor without what made it and in the memory that NumPy reads; others as they are."""
+    return X.detach().cpu() if isinstance(X, Tensor) else X
 
 
 def require_switch(what: str, value: Any) -> None:

@@ -22,6 +22,7 @@ from unitmargin.estimators.given import (
     require_switch,
     unchanged_by_failure,
     widths,
+    without_graph,
 )
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import as_tensor
@@ -162,7 +163,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require_switch("verbose", self.verbose)
         with unchanged_by_failure(self):
             again = bool(self.warm_start) and hasattr(self, "model_")
-            X, y = validate_data(self, X, y, dtype=FLOATS, reset=not again)
+            X, y = validate_data(self, without_graph(X), y, dtype=FLOATS, reset=not again)
             check_classification_targets(y)
             encoder = LabelEncoder()
             labels = encoder.fit_transform(y).astype(np.int64)
@@ -241,7 +242,7 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, X: Any) -> Tensor:
         check_is_fitted(self, "frozen_")
-        return as_tensor("X", validate_data(self, X, dtype=FLOATS, reset=False))
+        return as_tensor("X", validate_data(self, without_graph(X), dtype=FLOATS, reset=False))
 
     def _logits(self, X: Any) -> Tensor:
         """The logits that are certified, of inputs in any domain."""

@@ -23,11 +23,11 @@ from unitmargin.runs.certifier import holds_pixels, radius_space, stated_encodin
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
 from unitmargin.runs.reading import RunReading
-from unitmargin.runs.recipe import IMAGES, NAMED_BY, Recipe
+from unitmargin.runs.recipe import IMAGES, NAMED_BY, SHARDS, Recipe
 from unitmargin.training.identity import DataIdentity
 from unitmargin.training.train import EpochRecord
 
-FILES = {IMAGES, *NAMED_BY.values()}
+FILES = {IMAGES, SHARDS, *NAMED_BY.values()}
 """Data sets whose name says nothing of their content, which is that of somebody's files."""
 
 

@@ -24,7 +24,7 @@ from unitmargin.runs.linked import frozen_of, require_hashes
 from unitmargin.runs.lock import hold
 from unitmargin.runs.measurements import Measurements, read_measurements
 from unitmargin.runs.opening import open_dataset
-from unitmargin.runs.ownership import foreign_content
+from unitmargin.runs.ownership import first_difference, foreign_content
 from unitmargin.runs.recipe import Recipe, read_recipe, write_recipe
 from unitmargin.runs.searches import read_searches
 from unitmargin.runs.weights import Origin, read_origin
@@ -130,9 +130,10 @@ class RunFolder:
                 f"{self.path} must be absent, empty or a run folder, got one with {foreign}; "
                 "choose another --out"
             )
-        if self.begun and _comparable(self.recipe()) != _comparable(recipe):
+        if self.begun and (own := _comparable(self.recipe())) != (asked := _comparable(recipe)):
             raise RunError(
-                f"{self.path} holds a run of another recipe; choose another --out, or delete it"
+                f"{self.path} holds a run of another recipe: {first_difference(own, asked)}; "
+                "choose another --out, or delete it"
             )
 
     def start(self, recipe: Recipe, split: Split | None = None) -> None:
