@@ -1,4 +1,7 @@
-"""The checker beside the truth, on networks and inputs of extreme numbers (:mod:`draws`)."""
+"""The checker beside the truth, on networks and inputs of extreme numbers (:mod:`draws`).
+
+What a layer meets on its way (``Step.growth``) is judged by whole evaluations near overflow alone.
+"""
 
 import json
 import math

@@ -20,12 +20,13 @@ import unitmargin as um
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
 from unitmargin.deployment import export as deployment_export
 from unitmargin.deployment import network
+from unitmargin.deployment.export import DisagreementError
 from unitmargin.deployment.network import onnx_model
 from unitmargin.foundation.files import file_sha256
 from unitmargin.foundation.tensors import read_tensors
 from unitmargin.frozen import CircularConvolution, Dense, FrozenNetwork
 from unitmargin.guard import OnnxModel
-from unitmargin.guard.onnx_model import LEVELS
+from unitmargin.guard.onnx_model import LEVELS, Claims
 from unitmargin.layers.contract import ExactLayer
 from unitmargin.layers.fourier import count_frequencies
 from unitmargin.layers.rearrangement import Flatten
@@ -416,3 +417,22 @@ def test_the_file_aside_is_found_again_after_a_kill(
     export(tmp_path / "model.safetensors", tmp_path / "a.onnx")
     (aside,) = set(names) - {"model.safetensors"}
     assert re.fullmatch(r"\.[0-9a-f]{32}-a\.onnx", aside)
+
+
+def test_two_classes_that_are_almost_one_excuse_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slack counts in units of the pair: rows 1e-13 apart make a large one of their pair."""
+    rows = torch.eye(3, dtype=torch.float64)
+    rows[2] = rows[1] * (1.0 + 1e-13)
+    frozen = FrozenNetwork([Dense(rows, torch.zeros(3).double())], (3,))
+    um.export_onnx(frozen, tmp_path / "right.onnx")
+    real = OnnxModel.certify
+
+    def moved(model: OnnxModel, x: Any) -> Claims:
+        claims = real(model, x)
+        return claims._replace(radius=claims.radius + 1e-4 * (claims.radius > 0.01))
+
+    monkeypatch.setattr(OnnxModel, "certify", moved)
+    with pytest.raises(DisagreementError, match="a difference of 1.00e-04"):
+        um.export_onnx(frozen, tmp_path / "wrong.onnx")

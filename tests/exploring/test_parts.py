@@ -146,3 +146,44 @@ def test_a_key_says_that_colours_come_again(classes: int, more: str | None) -> N
     assert found[:10] == [f"class {number}" for number in range(10)]
     assert len(found) == (10 if more is None else 11)
     assert more is None or found[10].startswith(more)
+
+
+@pytest.mark.parametrize(
+    ("label", "radius", "agrees"),
+    [(1, 2.0, True), (1, 2.0000005, True), (1, 2.000002, False), (0, 2.0, False), (1, None, False)],
+)
+def test_a_radius_may_differ_by_its_own_allowance(
+    label: int, radius: float | None, agrees: bool
+) -> None:
+    claims = f"{{label: {label}, radius: {'NaN' if radius is None else radius}}}"
+    subject = "{indices: [7], predicted: [1], radii: [2.0], apart: [1e-6]}"
+    told = evaluate(
+        "page/agreement.js",
+        f"""(() => {{
+          const [element, failures] = [{{}}, []];
+          const failed = (message) => failures.push(message);
+          new Agreement({subject}, element, failed).compare(7, {claims});
+          return [failures.length, element.textContent ?? ""];
+        }})()""",
+    )
+    assert told[0] == (0 if agrees else 1)
+    assert told[1].startswith("Checked: answers and radii of 1 test samples") == agrees
+
+
+def test_more_pixels_than_there_are_are_not_promised() -> None:
+    subject = {"kind": "image", "size": 64, "low": 0, "high": 1, "inShape": [1, 8, 8]}
+    words = evaluate("page/verdict.js", f"new Verdict({json.dumps(subject)}, {{}}).ofPixels(9.5)")
+    assert "any 64 pixels all the way" in words
+
+
+def test_numbers_behind_columns_of_words_are_no_columns() -> None:
+    subject = {"kind": "table", "size": 5, "columns": [{}, {}, {}], "short": ""}
+    words = evaluate("page/verdict.js", f"new Verdict({json.dumps(subject)}, {{}}).ofEntries(0.5)")
+    assert "any one column alone by up to 0.5000, or all 5 numbers behind them at once" in words
+
+
+def test_a_link_keeps_large_entries() -> None:
+    subject = "{kind: 'table', size: 2, low: -1e30, high: 1e30, indices: [0], first: 0}"
+    state = f"{{...firstState({subject}), changes: new Map([[0, 1e22], [1, -1.5e-7]])}}"
+    back = evaluate("page/state.js", f"[...fromFragment(toFragment({state}), {subject}).changes]")
+    assert back == [[0, 1e22], [1, -1.5e-7]]

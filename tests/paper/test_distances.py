@@ -11,7 +11,13 @@ from searches import made_search
 
 from unitmargin.paper.closest import closest_points
 from unitmargin.paper.conditions import NOT_RUN
-from unitmargin.paper.distances import chosen, colours, distribution_figure, scatter_figure
+from unitmargin.paper.distances import (
+    MOST_DOTS,
+    chosen,
+    colours,
+    distribution_figure,
+    scatter_figure,
+)
 from unitmargin.paper.false_positives import false_positive_figure
 from unitmargin.runs.folder import RunFolder
 
@@ -50,6 +56,19 @@ def test_a_broken_certificate_lies_in_both_figures(tmp_path: Path) -> None:
     assert panel.get_xlim()[1] >= 2.0
     heights = [patch.get_height() for patch in panel.patches if isinstance(patch, Rectangle)]
     assert sum(height > 0 for height in heights) == 2
+
+
+def test_of_many_dots_the_broken_ones_are_drawn(tmp_path: Path) -> None:
+    count = 2 * MOST_DOTS + 1
+    radii = [0.5] * count
+    radii[1] = 2.0
+    folder = certified(tmp_path, "paper/ugnn-abs-updb-raw", radii)
+    search = made_search(radii, [1.0] * count)
+    search.label[:] = 1
+    write_made_searches(folder, [search])
+    dots = scatter_figure([folder])[0].axes[1].collections[0].get_offsets()
+    assert len(dots) <= MOST_DOTS + 1
+    assert max(ratio for _, ratio in dots.tolist()) == 2.0
 
 
 def test_another_ugnn_takes_the_place_of_the_papers(run: RunFolder) -> None:

@@ -54,6 +54,16 @@ def test_groups_are_those_of_any_order(order: tuple[int, ...], tmp_path: Path) -
     assert found == sorted(map(sorted, found))
 
 
+@pytest.mark.parametrize("order", list(permutations("abd")))
+def test_epochs_and_steps_are_grouped_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
+    lengths = {"a": {"epochs": 20}, "b": {"steps": 980}, "d": {"epochs": 21}}
+    trainings = {name: length | {"seed": ord(name)} for name, length in lengths.items()}
+    found = rows(tmp_path, [trainings[name] for name in order])
+    assert {frozenset(order[int(one)] for one in group) for group in found} == {
+        frozenset("ab"), frozenset("d")
+    }  # fmt: skip
+
+
 def test_a_default_that_is_written_out_makes_no_row(tmp_path: Path) -> None:
     runs = []
     for seed, options in enumerate(({}, {"kernel_size": 3}, {"kernel_size": 5})):

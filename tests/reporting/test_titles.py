@@ -60,6 +60,11 @@ RUN: dict[str, Any] = {
             {"signed_distance": False},
             "Gradients have norm 1 or less: certificates are lower bounds",
         ),
+        (
+            "gradients",
+            {"signed_distance": True, "unit_gradient_error": 5.54e-7},
+            "Every gradient has norm 1, up to 5.6 × 10⁻⁷",
+        ),
         ("loss", {}, "The loss went from 2 to 0.5 in 2 epochs"),
         ("loss", {"history": [EPOCH]}, "The loss of the one epoch is 2"),
         ("accuracy", {}, "96.0% clean after 2 epochs, the best of all"),

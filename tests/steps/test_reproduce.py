@@ -309,6 +309,15 @@ def test_no_seed_is_no_training() -> None:
         Budget(seeds=0)
 
 
+@pytest.mark.parametrize("budget", [{"samples": 5}, {"data": Path("images")}])
+def test_what_a_target_without_rows_has_no_use_for_is_refused(
+    budget: dict[str, Any], tmp_path: Path
+) -> None:
+    (name,) = budget
+    with pytest.raises(ValueError, match=f"{name} must be left out with upd, where nothing is"):
+        step.reproduce("upd", Budget(**budget), tmp_path)
+
+
 def test_minutes_are_no_epochs() -> None:
     with pytest.raises(ValueError, match="minutes must be left out where epochs are given, got 3"):
         Budget(epochs=7, minutes=3.0)

@@ -250,3 +250,20 @@ def test_a_checkpoint_that_cannot_be_written_is_judged_before_the_first_step(
     with pytest.raises(OSError, match="File exists|Not a directory"):
         um.train(net, data, checkpoint=tmp_path / "file/c.safetensors", epochs=1, quiet=True)
     assert all(map(torch.equal, before, net.parameters()))
+
+
+@pytest.mark.parametrize("linear", ["manifold", "cholesky"])
+def test_autocast_around_a_training_changes_nothing(linear: str) -> None:
+    """Weights are kept and moved in float32."""
+
+    def trained() -> dict[str, torch.Tensor]:
+        torch.manual_seed(0)
+        model = um.DenseUGNN((8,), 3, linear=linear, head="manifold")
+        x, y = torch.randn(64, 8), torch.arange(64) % 3
+        um.train(model, (x, y), epochs=2, batch_size=16, quiet=True)
+        return dict(model.state_dict())
+
+    expected = trained()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = trained()
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())

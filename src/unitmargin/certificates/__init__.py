@@ -1,6 +1,6 @@
 """Certificates: label and radius, the closest adversarial point, tightness, attacks."""
 
 __all__ = [
-    "accuracy", "certify", "closest", "epsilons", "exhibits", "findings", "joined", "plane", "rows",
-    "slack", "spaces", "stored", "tightness",
+    "accuracy", "agreement", "certify", "closest", "epsilons", "exhibits", "findings", "joined",
+    "plane", "rows", "slack", "spaces", "stored", "tightness",
 ]  # fmt: skip

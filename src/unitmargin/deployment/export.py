@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin import __version__
+from unitmargin.certificates.agreement import AGREEMENT, allowed_difference
 from unitmargin.certificates.certify import certify
 from unitmargin.data import ENCODING, radius_units, read_encoding
 from unitmargin.foundation.choice import require_choice
@@ -25,10 +26,6 @@ from unitmargin.guard.onnx_model import (
 
 DRAWN = 16
 """Inputs on which the written file has to agree."""
-
-AGREEMENT = 1e-9
-"""Largest difference of two radii beyond their slacks, relative to radii above 1: less than what a
-wrong node could do."""
 
 
 class DisagreementError(RuntimeError):
@@ -57,9 +54,9 @@ def export_onnx(
     Guarantee: all arithmetic is in float64, by products of real matrices, sums, comparisons and
     moves of standard operators, an evaluation that the profile ``float64`` admits; so a radius of
     this file holds as one of :func:`unitmargin.certify` does, for both (docs/soundness.md). Before
-    the file appears ONNX Runtime must agree with ``certify`` on inputs that are drawn: labels are
-    equal and radii within 1e-9. Entries outside of the domain are not refused;
-    :class:`unitmargin.Guard` does so.
+    the file appears ONNX Runtime must agree with ``certify`` on inputs that are drawn: labels of
+    what is certified are equal, and radii within 1e-9 and the slack. Entries outside of the domain
+    are not refused; :class:`unitmargin.Guard` does so.
     Cost: the proof of the network, one evaluation here and there, and a copy of its model file.
     Source: equations (14) and (24) of docs/soundness.md.
 
@@ -158,24 +155,17 @@ def _require_agreement(frozen: FrozenNetwork, model: OnnxModel) -> None:
     inputs = torch.from_numpy(x).to(frozen.network.device)
     true = certify(frozen, inputs, profile="float64", domain="any")
     radius = true.radius.cpu().numpy()
-    # Either evaluation may be off by the slack, which is that of a margin.
-    slack = true.slack.cpu().numpy() / _smallest_distance(frozen)
-    apart = np.maximum(np.abs(found.radius - radius) - slack, 0.0) / np.maximum(radius, 1.0)
+    apart = np.abs(found.radius - radius)
+    allowed = allowed_difference(frozen, true).cpu().numpy()
     sure = radius > 0.0
     labels = true.label.cpu().numpy()
-    if bool((found.label != labels)[sure].any()) or not float(apart.max()) <= AGREEMENT:
+    other = int((found.label != labels)[sure].sum())
+    if other or not bool((apart <= allowed).all()):
         raise DisagreementError(
             f"ONNX Runtime must have the labels of certify and its radii to {AGREEMENT} and the "
-            f"slack, got {int((found.label != labels)[sure].sum())} other labels and a difference "
-            f"of {float(apart.max()):.2e} more; another version of onnxruntime may evaluate it as "
-            "it is"
+            f"slack, got {other} other labels and a difference of {float(apart.max()):.2e}; "
+            "another version of onnxruntime may evaluate it as it is"
         )
-
-
-def _smallest_distance(frozen: FrozenNetwork) -> float:
-    """Of two rows of the head that differ; 1 if none do."""
-    distances = frozen.pair_constants()
-    return float(distances[distances > 0.0].min()) if bool((distances > 0.0).any()) else 1.0
 
 
 def _draw(frozen: FrozenNetwork) -> NDArray[np.float32]:

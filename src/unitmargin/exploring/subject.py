@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
+from unitmargin.certificates.agreement import allowed_difference
 from unitmargin.certificates.certify import Certificate, certify
 from unitmargin.certificates.exhibits import is_image
 from unitmargin.data import ENCODING, Encoding, Samples, read_encoding
@@ -101,6 +102,7 @@ def describe(frozen: FrozenNetwork, samples: Samples, index: Tensor) -> dict[str
         "labels": labels.tolist(),
         "predicted": found.label.tolist(),
         "radii": found.radius.tolist(),
+        "apart": allowed_difference(frozen, found).tolist(),
         "short": "" if encoding is None else f", in {encoding.units}",
         "columns": [] if kind == "image" else _columns(inputs.numpy(), encoding, (low, high)),
     }

@@ -70,6 +70,8 @@ class OnnxModel:
         encoding: what became of the columns of the training table, None for other data.
         images: how inputs are made of images, None where they are taken as they are.
 
+    Cost: onnxruntime keeps the content of the file beside its own copy of the weights.
+
     Args:
         path: the file.
         threads: of one evaluation; default: onnxruntime's own choice.

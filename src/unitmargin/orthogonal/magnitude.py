@@ -1,4 +1,4 @@
-"""Weights of every magnitude brought to size 1, without a rounding."""
+"""Weights of every magnitude brought to size 1."""
 
 import torch
 from jaxtyping import Float
@@ -14,9 +14,10 @@ def of_size_one(
     """The numbers times a power of two that brings the largest of them near 1, so that squares and
     their sums neither over- nor underflow.
 
-    ``dim`` are the axes of the numbers that share a factor, by default all of them. No bit of a
-    mantissa changes, nor do those of a function that no positive factor changes; its gradient comes
-    back times the same factor. Zeros keep the factor 1.
+    ``dim`` are the axes of the numbers that share a factor, by default all of them. Nothing is
+    rounded but numbers so small beside the largest that they become denormal. A function that no
+    positive factor changes has the same value, and its gradient comes back times the factor. Zeros
+    keep the factor 1.
 
     Example:
         >>> of_size_one(torch.tensor([3e30, -4e30, 0.0])).abs().max().item() <= 2.0

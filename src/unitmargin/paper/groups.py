@@ -28,7 +28,8 @@ def same_trainings(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
     same runs in any order but for that, and stand, as the runs in them, in the order given.
     """
     groups: list[tuple[Training, list[int]]] = []
-    for index in sorted(range(len(runs)), key=lambda index: trained_epochs(runs[index])):
+    lengths = [(trained_epochs(run), _counts_steps(run)) for run in runs]
+    for index in sorted(range(len(runs)), key=lengths.__getitem__):
         training, run = _training(runs[index]), runs[index]
         for known, group in groups:
             shortest, others = runs[group[0]], [runs[one] for one in group]
@@ -82,9 +83,13 @@ def _training(run: RunFolder) -> Training:
 
 def _one_length(run: RunFolder, other: RunFolder) -> bool:
     """Whether a run is as long as another one, which is no longer."""
-    counted = any(each.recipe().training.steps for each in (run, other))
+    counted = _counts_steps(run) or _counts_steps(other)
     length, known = trained_epochs(run), trained_epochs(other)
     return abs(length - known) <= (STEPS_APART * known if counted else 0.0)
+
+
+def _counts_steps(run: RunFolder) -> bool:
+    return run.recipe().training.steps > 0
 
 
 def _seed(run: RunFolder) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from unitmargin.certificates.epsilons import Epsilons, epsilon_name
 from unitmargin.reporting.comparison import Against, Compared, certified_share
-from unitmargin.reporting.wording import SOLVERS, epochs, fixed, scientific
+from unitmargin.reporting.wording import SOLVERS, bound, epochs, fixed
 
 MOST_NAMES = 2
 """Runs that a title names; more are counted."""
@@ -67,7 +67,7 @@ def _margins(run: dict[str, Any]) -> str:
 
 def _gradients(run: dict[str, Any]) -> str:
     if run["signed_distance"]:
-        return f"Every gradient has norm 1, up to {scientific(run['unit_gradient_error'])}"
+        return f"Every gradient has norm 1, up to {bound(run['unit_gradient_error'])}"
     return "Gradients have norm 1 or less: certificates are lower bounds"
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.training.precision import product_type
 
@@ -109,7 +110,7 @@ class ManifoldDescent(torch.optim.Optimizer):
                 due.setdefault(move, []).append(_Turn(parameter, parameter.grad, aim))
             state["step"] += 1
         for move, stacks in due.items():
-            move.make(stacks)
+            outside_autocast(move.make)(stacks)
         return loss
 
     def __getstate__(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
 from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples, joint_domain
+from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path, require_writable
 from unitmargin.foundation.numbers import shown
@@ -42,6 +43,7 @@ class TrainResult:
     history: tuple[EpochRecord, ...]
 
 
+@outside_autocast
 def train(
     model: Classifier,
     train_data: Data,

@@ -61,7 +61,8 @@ export class Verdict {
     const what = columns.length ? "column" : "number";
     const each = roundedDown(radius / Math.sqrt(size));
     // Of a column of words the network reads a number for each word.
-    const all = columns.length && columns.length !== size ? `${count(size)} numbers behind them` : count(size);
+    const words = columns.length && columns.length !== size;
+    const all = words ? `${count(size)} numbers behind them` : count(size);
     return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${all} at once by ${each} each${short}, or anything in between.`;
   }
 }
