@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-NIGHTLY = [range(start, start + 1000) for start in range(300, 10_300, 1000)]
+NIGHTLY = [range(start, start + 1000) for start in range(200, 10_200, 1000)]
 
 
 @pytest.mark.parametrize(
     ("seeds", "inputs"),
-    [(range(300), 2), *(pytest.param(one, 4, marks=pytest.mark.nightly) for one in NIGHTLY)],
+    [(range(200), 2), *(pytest.param(one, 4, marks=pytest.mark.nightly) for one in NIGHTLY)],
     ids=str,
 )
 def test_nothing_that_is_proved_of_extreme_networks_is_contradicted(
@@ -29,4 +29,4 @@ def test_nothing_that_is_proved_of_extreme_networks_is_contradicted(
     assert not found
     assert met["networks"] >= len(seeds) // 2  # the others are refused: no file may hold them
     assert met["networks with a radius"] >= len(seeds) // 2
-    assert met["evaluations compared"] >= 2 * inputs * met["networks"]
+    assert met["evaluations compared"] >= inputs * met["networks"]
