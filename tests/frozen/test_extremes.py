@@ -3,16 +3,13 @@
 Every case states what is forgotten; the truth and the distances are exact.
 """
 
-import json
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import product
 
 import pytest
 import torch
 from extremes import is_inside
+from sweeps import parts, swept
 from torch import Tensor
 
 from unitmargin import certify
@@ -315,25 +312,12 @@ def test_a_slope_that_underflows_is_not_lost() -> None:
 # --- The sweep ------------------------------------------------------------------------------------
 
 
-NIGHTLY = [range(start, start + 1000) for start in range(300, 10_300, 1000)]
-
-
-@pytest.mark.parametrize(
-    ("seeds", "inputs"),
-    [(range(300), 2), *(pytest.param(one, 4, marks=pytest.mark.nightly) for one in NIGHTLY)],
-    ids=str,
-)
+@pytest.mark.parametrize(("seeds", "inputs"), parts(300), ids=str)
 def test_no_bound_and_no_certificate_of_extreme_networks_is_contradicted(
     seeds: range, inputs: int
 ) -> None:
-    """Each layer's error and norm, each pair's error, overflow, and labels inside the balls; in a
-    process of its own, since the run-time checks of types take longer than all the rest."""
-    script = f"import extremes; extremes.report({seeds}, {inputs})"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    found, met = json.loads(done.stdout)
+    """Each layer's error and norm, each pair's error, overflow, and labels inside the balls."""
+    found, met = swept("extremes", seeds, inputs)
     assert not found
     assert met["networks"] >= 0.95 * len(seeds)  # the others have no proof
     assert met["networks with a certificate"] >= len(seeds) // 2
