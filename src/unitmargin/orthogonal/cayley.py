@@ -1,13 +1,11 @@
 """Weights by the Cayley transform: of each frequency of a convolution, or of a dense matrix."""
 
-import copy
 import math
 
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
-from unitmargin.frozen.convolution import CircularConvolution
 from unitmargin.layers.fourier import Spectrum
 from unitmargin.orthogonal.layer import KernelConv2d, OrthogonalLinear, start_uniformly
 
@@ -79,11 +77,6 @@ class CayleyConv2d(KernelConv2d):
 
     def spectrum(self) -> Spectrum:
         return self.free_spectrum().each(cayley)
-
-    def freeze(self) -> CircularConvolution:
-        """The deployed layer: the transform in float64, which leaves nothing to polish."""
-        with torch.no_grad():
-            return self.stored(copy.deepcopy(self).double().spectrum())
 
 
 class ScaledCayleyConv2d(CayleyConv2d):
