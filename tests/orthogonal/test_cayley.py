@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from jacobians import gnp_error, jacobian
 
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.models.polishing import polished
 from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d, cayley
 
 EXACTNESS = 1e-13
@@ -120,3 +121,14 @@ def test_layers_are_made_by_vmap_over_their_weights() -> None:
     }
     found = torch.func.vmap(lambda own: torch.func.functional_call(layer, own, (x,)))(stacked)
     torch.testing.assert_close(found[0], layer(x), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0, 1e3, 1e4])
+def test_a_convolution_is_frozen_as_it_was_evaluated(scale: float) -> None:
+    """A solve of a large free spectrum is far from that in float64, and as orthogonal: the blocks
+    that were trained are polished, not made anew."""
+    layer = ScaledCayleyConv2d(16, 16, 3, (4, 4))
+    with torch.no_grad():
+        layer.raw.mul_(0.01).add_(1.0)
+        layer.scale.fill_(scale)
+    assert polished("it", layer, torch.float32)[1] <= FLOAT32_PROMISE
