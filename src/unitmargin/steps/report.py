@@ -14,6 +14,7 @@ from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
 from unitmargin.reporting.titles import titles
+from unitmargin.runs.certifier import table_units
 from unitmargin.runs.folder import HTML_SHA256, MD_SHA256, RunFolder
 from unitmargin.runs.recipe import write_recipe
 
@@ -32,6 +33,7 @@ def report_run(folder: RunFolder) -> str:
     summary, measurements = summarize(evidence), evidence.measurements
     content = {
         "run": summary,
+        "of_columns": table_units(evidence.frozen) is not None,
         "tiles": wording.tiles(summary),
         "titles": titles(summary),
         "promises": wording.promises(summary),
