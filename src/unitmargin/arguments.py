@@ -51,15 +51,12 @@ class Chosen:
         Raises:
             ValueError: minutes and epochs; see :func:`unitmargin.runs.recipe.read_recipe` as well.
         """
+        from unitmargin.foundation.choice import require_either
         from unitmargin.runs.folder import RunFolder
         from unitmargin.runs.recipe import read_recipe
         from unitmargin.runs.shipped import embedded_recipe
 
-        if self.minutes is not None and self.epochs is not None:
-            raise ValueError(
-                f"minutes must be left out where epochs are given, got {self.minutes} and "
-                f"{self.epochs}; pass one of them"
-            )
+        require_either(minutes=self.minutes, epochs=self.epochs)
         recipe = read_recipe(embedded_recipe(self.recipe), self.settings)
         changed = recipe.overridden(self.data, self.limit, self.epochs, self.seed)
         return changed, RunFolder(self.out or Path("runs") / changed.name)

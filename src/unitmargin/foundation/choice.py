@@ -1,4 +1,4 @@
-"""Choosing by name, and being of a kind: one message for all."""
+"""Choosing by name, being of a kind, and excluding another: one message for all."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -49,6 +49,26 @@ def require_kind(what: str, value: object, kind: type[Any], step: str) -> None:
         step = next((f"pass what it holds, its .{name}" for name in holders), step)
         raise TypeError(
             f"{what} must be of type {kind.__name__}, got {type(value).__name__}; {step}"
+        )
+
+
+def require_either(**options: object) -> None:
+    """Raise where both of two options are given.
+
+    Raises:
+        ValueError: neither is None.
+
+    Example:
+        >>> require_either(minutes=3.0, epochs=None)
+        >>> require_either(minutes=3.0, epochs=2)
+        Traceback (most recent call last):
+        ValueError: minutes must be left out where epochs are given, got 3.0 and 2; pass one of them
+    """
+    (name, value), (other, rival) = options.items()
+    if value is not None and rival is not None:
+        raise ValueError(
+            f"{name} must be left out where {other} are given, got {value} and {rival}; pass one "
+            "of them"
         )
 
 

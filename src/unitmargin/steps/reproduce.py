@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from unitmargin.certificates.tightness import describe_settings
-from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.choice import require_choice, require_either
 from unitmargin.foundation.files import write_aside, write_text
 from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_markdown
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
@@ -61,11 +61,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds must be at least 1, got {self.seeds}; the paper has 4")
-        if self.minutes is not None and self.epochs is not None:
-            raise ValueError(
-                f"minutes must be left out where epochs are given, got {self.minutes} and "
-                f"{self.epochs}; pass one of them"
-            )
+        require_either(minutes=self.minutes, epochs=self.epochs)
 
     def recipes(self, name: str) -> list[Recipe]:
         """The recipe of that name, changed, once a seed."""
