@@ -82,16 +82,15 @@ def test_pixels_are_told_at_the_radii_of_the_field() -> None:
 
 
 def test_units_domain_and_slack_are_stated() -> None:
-    shape = (1, 1, 3)
     flat = frozen(["a", "b"], domain=(-2.0, 3.5))
     text = card(Subject(flat), slack=3.01e-12)
-    assert "whose entries lie in [-2, 3.5]" in text
+    assert "Radii are l2 distances in the data's own units;" in text
+    assert "- Domain of the entries of an input: [-2, 3.5]" in text
     assert "at most 3.1 × 10⁻¹² for any input of the domain" in text
     assert "Inputs outside of the domain are refused" in text
     upsampled = Recipe(name="x", data=DataOptions(upsample=3))
     assert "multiplies distances by 3" in card(Subject(flat, upsampled))
     assert is_sealed(text)
-    assert shape  # images are tried by tests/steps/test_export.py
 
 
 def test_a_slack_that_nothing_bounds_is_said_so() -> None:

@@ -89,6 +89,26 @@ def test_every_place_that_shows_radii_says_their_units(run: RunFolder, tmp_path:
     assert "unitmargin predict model.safetensors --data new.csv" in card
 
 
+def test_names_of_columns_are_text_wherever_units_are_said(
+    frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    names, place = ["<b>size", "*depth*", "diagnosis"], tmp_path / "marked.csv"
+    frame.iloc[::5, [0, 1, -1]].set_axis(names, axis=1).to_csv(place, index=False)
+    units = {"<b>size": 2.0, "*depth*": 4.0}
+    given = recipe(place, label="diagnosis", scale="units", units=units)
+    folder = RunFolder(tmp_path / "marked")
+    flat = given.model.options | {"hidden": [2]}
+    small = given.changed(verify_samples=8, model={"options": flat}, training={"epochs": 1})
+    assert run_recipe(small, folder)
+    export(folder.path, tmp_path / "shipped")
+    text = r"unit lengths of the columns (\<b\>size = 2, \*depth\* = 4)"
+    for page in (folder.report_md, tmp_path / "shipped/README.md"):
+        assert f"l2 distance in {text}" in page.read_text().replace("distances", "distance")
+    html = folder.report_html.read_text()
+    assert "<b>size" not in html
+    assert "&lt;b&gt;size = 2, *depth* = 4" in html
+
+
 def test_new_tables_are_read_in_the_units_of_the_file(
     run: RunFolder, frame: pd.DataFrame, tmp_path: Path
 ) -> None:

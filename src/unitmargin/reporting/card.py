@@ -12,7 +12,7 @@ from unitmargin.certificates.exhibits import is_image
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.reporting import coverage, wording
 from unitmargin.reporting.front_matter import front_matter
-from unitmargin.reporting.markdown import plain_text
+from unitmargin.reporting.markdown import units_text
 from unitmargin.reporting.pages import render
 from unitmargin.runs.certificates import Certificates
 from unitmargin.runs.certifier import holds_pixels, table_units
@@ -92,7 +92,7 @@ def write_card(
         "name": name,
         "image": is_image(frozen.in_shape),
         "frozen": frozen,
-        "units": _units(frozen),
+        "units": units_text(frozen),
         "table": table_units(frozen) is not None,
         "classes": frozen.classes[:SHOWN_CLASSES],
         "recipe": subject.recipe,
@@ -162,15 +162,3 @@ def _metrics(certificates: Certificates, epsilons: Epsilons) -> list[dict[str, A
         }
         for epsilon in epsilons.positive
     ]
-
-
-def _units(frozen: FrozenNetwork) -> str:
-    """In words, in which names of columns are text."""
-    if units := table_units(frozen):
-        return plain_text(units)
-    if holds_pixels(frozen):
-        return "pixels in [0, 1]"
-    if frozen.domain is None:
-        return "the units of its inputs"
-    low, high = frozen.domain
-    return f"the units of its inputs, whose entries lie in [{low:g}, {high:g}]"

@@ -3,6 +3,8 @@
 import re
 
 from unitmargin.foundation.failures import one_line
+from unitmargin.frozen import FrozenNetwork
+from unitmargin.runs.certifier import radius_space, table_units
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&$:@])")
 """What begins markup, a link or a cell within a line. A backslash in front makes a sign of it."""
@@ -16,3 +18,9 @@ def plain_text(text: str) -> str:
         \<b\>cat\|dog ---
     """
     return SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def units_text(frozen: FrozenNetwork) -> str:
+    """What radii of a network are measured in, where names of columns are plain text."""
+    units = table_units(frozen)
+    return radius_space(frozen) if units is None else plain_text(units)

@@ -10,11 +10,11 @@ from unitmargin.certificates.exhibits import is_image
 from unitmargin.foundation.files import file_sha256, write_json, write_text
 from unitmargin.reporting import classes, coverage, figures, wording
 from unitmargin.reporting.coverage_figure import coverage_figure
+from unitmargin.reporting.markdown import units_text
 from unitmargin.reporting.pages import render
 from unitmargin.reporting.plane import decision_regions
 from unitmargin.reporting.summary import Evidence, read_evidence, summarize
 from unitmargin.reporting.titles import titles
-from unitmargin.runs.certifier import table_units
 from unitmargin.runs.folder import HTML_SHA256, MD_SHA256, RunFolder
 from unitmargin.runs.recipe import write_recipe
 
@@ -33,7 +33,7 @@ def report_run(folder: RunFolder) -> str:
     summary, measurements = summarize(evidence), evidence.measurements
     content = {
         "run": summary,
-        "of_columns": table_units(evidence.frozen) is not None,
+        "units_text": units_text(evidence.frozen),
         "tiles": wording.tiles(summary),
         "titles": titles(summary),
         "promises": wording.promises(summary),
