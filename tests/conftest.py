@@ -1,5 +1,6 @@
-"""What all tests share: seeds, and the hypothesis profile."""
+"""What all tests share: seeds, checks of types, and the hypothesis profile."""
 
+import checked
 import pytest
 import torch
 from hypothesis import settings
@@ -10,6 +11,12 @@ settings.register_profile(
     "unitmargin", derandomize=True, database=None, deadline=None, max_examples=20
 )
 settings.load_profile("unitmargin")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Before the fixtures of a test, those of its module included."""
+    checked.begin()
 
 
 @pytest.fixture(autouse=True)
