@@ -85,14 +85,14 @@ def test_a_frozen_network_keeps_every_promise(dtype: torch.dtype) -> None:
 
 def scale_constants(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     """Make every Lipschitz constant wrong by a factor, wherever it is asked for."""
-    original = FrozenNetwork.proof
+    original = FrozenNetwork.kept_proof
 
     def scaled(network: FrozenNetwork, profile: Profile) -> Proof:
         proof = original(network, profile)
         lipschitz = factor * proof.bounds.lipschitz
         return proof._replace(bounds=replace(proof.bounds, lipschitz=lipschitz))
 
-    monkeypatch.setattr(FrozenNetwork, "proof", scaled)
+    monkeypatch.setattr(FrozenNetwork, "kept_proof", scaled)
 
 
 def scale_head(frozen: FrozenNetwork) -> None:
@@ -256,6 +256,27 @@ def test_solver_rows_say_how_they_were_found(folder: RunFolder) -> None:
         assert row["right"] == sum(
             stored[at]["label"] == stored[at]["predicted"] for at in search.index.tolist()
         )
+
+
+def test_the_certificates_of_the_file_are_those_that_are_attacked(tmp_path: Path) -> None:
+    """Of other batches than those of a search, which in float32 give radii that are 1e-6 apart."""
+    run = RunFolder(tmp_path)
+    recipe = Recipe(
+        name="digits",
+        profile="float32",
+        data=DataOptions(name="digits", limit=120),
+        model=ModelOptions(name="dense_ugnn", options={"hidden": [32, 16]}),
+        training=TrainingOptions(epochs=2),
+    )
+    train_run(recipe, run)
+    freeze_run(run)
+    certify_run(run, batch_size=7)
+    stored = run.certificates()
+    assert float(stored.radius.max()) > 0
+    message, passed = verify_run(run, ("deepfool:steps=3",), 40)
+    assert passed, message
+    for search in run.searches():
+        assert torch.equal(search.radius, stored.radius[search.index])
 
 
 def test_both_spaces_are_searched_and_the_report_shows_input_units(tmp_path: Path) -> None:

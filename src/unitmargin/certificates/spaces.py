@@ -48,13 +48,16 @@ class Space:
         low, high = (torch.full((1, *self.frozen.in_shape), end).double() for end in box)
         return self.points(low)[0], self.points(high)[0]
 
-    def radii(self, inputs: Tensor) -> Float64[Tensor, " batch"]:
-        """Certified radii of inputs in lengths of the space.
+    def radii(
+        self, inputs: Tensor, radius: Float64[Tensor, " batch"] | None = None
+    ) -> Float64[Tensor, " batch"]:
+        """Certified radii of inputs, by default computed here, in lengths of the space.
 
         A radius r of an input is proved for all points within S r behind the normalisation, S its
         Lipschitz constant: of an input nothing but that distance enters (docs/soundness.md).
         """
-        radius = certify(self.certified, inputs, domain="any").radius
+        if radius is None:
+            radius = certify(self.certified, inputs, domain="any").radius
         return radius if self.normalisation is None else radius * (self.normalisation.norm() / UP)
 
 

@@ -162,15 +162,18 @@ def search_boundary(
     index: Integers,
     solver: str,
     box: Box | None,
+    radius: Values | None = None,
     **options: Any,
 ) -> Search:
     """Search the closest adversarial point of every sample with one solver and its options.
 
-    Inputs and box are those of the network; radii and distances are measured in the space.
+    Inputs, their certified radii and box are those of the network; radii and distances of the
+    answer are measured in the space. Without radii the inputs are certified here.
     Distances and labels of the points are computed once more, in float64 and from the stored
     points; a point that keeps the true label or leaves the box counts as a failed search.
 
-    Cost: that of the solver, and one float64 forward pass for each point and each certificate.
+    Cost: that of the solver, and one float64 forward pass for each point; without radii, that of
+    the certificates.
     """
     parts, bounds = [], space.bounds(box)
     for start in range(0, max(len(inputs), 1), SEARCHED):
@@ -179,7 +182,8 @@ def search_boundary(
         found = minimal_perturbation(space.frozen, points, own, solver, bounds, **options)
         distance, status = confirm(space.frozen, points, own, bounds, found)
         calls = found.n_forward, found.n_backward
-        parts.append((space.radii(inputs[rows]), distance, status, *calls))
+        own_radius = None if radius is None else radius[rows]
+        parts.append((space.radii(inputs[rows], own_radius), distance, status, *calls))
     radius, distance, status, n_forward, n_backward = map(torch.cat, zip(*parts, strict=True))
     return Search(
         solver=solver,

@@ -1,6 +1,5 @@
 """Verify: try to break a frozen network's promises; checks.json, solvers.csv, exit status."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -52,9 +51,6 @@ BoxChoice = Literal["auto", "off", "only"]
 
 GRADIENT_SAMPLES = 256
 """Test samples whose pairwise gradient norms the report draws."""
-
-MOST_NORMS = 4_000_000
-"""Bounds the samples of the gradient norms by the pairs of classes: 8 samples of 1000."""
 
 CLOSED_FORM_SAMPLES = 128
 """Test samples on which the reach of the closed form is measured: each takes about eleven
@@ -136,8 +132,7 @@ def measure(
 
     Cost: the gradients of up to 100 classes at 256 samples, and 11 float64 forward passes of 136.
     """
-    count = max(1, min(GRADIENT_SAMPLES, MOST_NORMS // math.comb(frozen.n_classes, 2)))
-    drawn, _ = test.batch(test.spread(count))
+    drawn, _ = test.batch(test.spread(GRADIENT_SAMPLES))
     tried = test.spread(CLOSED_FORM_SAMPLES)
     plane = frozen.in_shape == PLANE_SHAPE
     shown = plane or is_image(frozen.in_shape)
@@ -207,7 +202,7 @@ def verify_run(
     processes = joined_processes()
     folder.require_free()
     answers = [
-        _search(space, test, rows[processes.rank :: processes.count], choice, at)
+        _search(space, test, certificates, rows[processes.rank :: processes.count], choice, at)
         for space in spaces
         for at in boxes
         for choice in choices
@@ -240,14 +235,22 @@ def verify_run(
 
 
 def _search(
-    space: Space, test: Samples, chosen: Tensor, choice: Choice, box: Box | None
+    space: Space,
+    test: Samples,
+    certificates: Certificates,
+    chosen: Tensor,
+    choice: Choice,
+    box: Box | None,
 ) -> Search | None:
-    """The search of one process, None where there is no sample for it."""
+    """The search of one process beside the radii that were certified, None where there is no sample
+    for it."""
     if not len(chosen):
         return None
     inputs, labels = test.batch(chosen)
-    options = dict(choice.options)
-    return search_boundary(space, inputs, labels, chosen, choice.name, box, **options)
+    radius, options = certificates.radius[chosen], dict(choice.options)
+    return search_boundary(
+        space, inputs, labels, chosen, choice.name, box, radius=radius, **options
+    )
 
 
 def _count(recipe: Recipe, n_samples: int | None) -> int:
