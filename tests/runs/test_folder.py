@@ -136,9 +136,7 @@ def test_provenance_says_where_it_was_made() -> None:
     assert re.fullmatch("([0-9a-f]{4,40})?", commit())
 
 
-@pytest.mark.parametrize(
-    "name", ["split.json", "model.safetensors", ".gitkeep", ".lock", ".holder"]
-)
+@pytest.mark.parametrize("name", ["split.json", ".gitkeep", ".lock", ".holder"])
 def test_a_folder_of_a_run_that_has_no_recipe_yet_is_its_own(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     RunFolder(tmp_path).require_own(Recipe(name="a"))
@@ -148,6 +146,29 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "cats").mkdir()
     with pytest.raises(RunError, match="must be absent, empty or a run folder, got one with cats"):
         RunFolder(tmp_path).require_own(Recipe(name="a"))
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "certificates.csv", "report.html", "history.csv", "checks.json"]
+)
+def test_without_a_recipe_files_that_are_named_like_those_of_a_run_are_left_alone(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(RunError, match=f"got one with {name}; choose another --out"):
+        RunFolder(tmp_path).require_own(Recipe(name="a"))
+
+
+def test_an_exported_folder_is_none_of_a_run(tmp_path: Path) -> None:
+    folder, recipe = RunFolder(tmp_path), Recipe(name="a")
+    folder.start(recipe)
+    folder.model_file.touch()
+    folder.require_own(recipe)
+    (tmp_path / "model.onnx").touch()
+    with pytest.raises(RunError, match=r"got one with the model\.onnx of an export; choose"):
+        folder.require_own(recipe)
+    folder.weights_file.touch()
+    folder.require_own(recipe)
 
 
 def test_the_split_of_a_run_is_not_lost_where_it_cannot_be_written(
@@ -200,7 +221,11 @@ def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match="File exists"):
         RunFolder(tmp_path / "file").require_free()
-    RunFolder(tmp_path / "absent").require_free()
+    with pytest.raises(NotADirectoryError):
+        RunFolder(tmp_path / "file/below").require_free()
+    with pytest.raises(FileNotFoundError):
+        RunFolder("/proc/absent/below").require_free()
+    RunFolder(tmp_path / "absent/below").require_free()
     assert not (tmp_path / "absent").exists()
 
 

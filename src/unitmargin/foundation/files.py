@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryFile
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from uuid import uuid4
 
 Content = TypeVar("Content")
@@ -250,8 +250,26 @@ def require_writable(file: Path) -> None:
     _require_plain(file)
     target = _followed(file)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryFile(dir=target.parent):
+    with nameless_file(target.parent):
         pass
+
+
+@contextmanager
+def nameless_file(place: Path) -> Iterator[IO[bytes]]:
+    """A file without a name on the disk of a folder, which need not exist yet: it ends with the
+    block, or with the process, whatever ends it.
+
+    Raises:
+        OSError: what the system refuses, a folder below a file included; it names the folder.
+    """
+    there = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    try:
+        with TemporaryFile(dir=there) as file:
+            yield file
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(there)) from error
 
 
 def _require_plain(path: Path) -> None:

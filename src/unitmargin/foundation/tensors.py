@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO
 
 import numpy as np
@@ -18,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from unitmargin.foundation.files import write_aside
+from unitmargin.foundation.files import nameless_file, write_aside
 
 ALIGNMENT = 8
 """A header is padded to a multiple of so many bytes."""
@@ -76,22 +75,10 @@ class SpooledRows:
 
 @contextmanager
 def spool_rows(place: Path) -> Iterator[SpooledRows]:
-    """Rows of a tensor that are going to be written into a folder, which need not exist yet.
-
-    They wait on its disk, in a file without a name: it ends with the block, or with the process,
-    whatever ends it.
-
-    Raises:
-        OSError: what the system refuses; it names the folder.
-    """
-    folder = next(folder for folder in (place, *place.parents) if folder.is_dir())
-    try:
-        with TemporaryFile(dir=folder) as file:
-            yield SpooledRows(file)
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(folder)) from error
+    """Rows of a tensor that are going to be written into a folder: they wait on its disk; see
+    :func:`nameless_file`."""
+    with nameless_file(place) as file:
+        yield SpooledRows(file)
 
 
 def _sort_header(path: Path) -> None:

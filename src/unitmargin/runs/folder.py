@@ -11,6 +11,7 @@ from unitmargin.certificates.tightness import Search
 from unitmargin.data import Dataset, Samples, Split
 from unitmargin.foundation.files import (
     file_sha256,
+    nameless_file,
     read_hashed,
     read_json,
     write_json,
@@ -105,7 +106,9 @@ class RunFolder:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.path))
         if self.path.is_dir():
             with self.hold():
-                pass
+                return
+        with nameless_file(self.path):
+            pass
 
     @property
     def begun(self) -> bool:
@@ -120,11 +123,16 @@ class RunFolder:
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
         in which a training may be extended. A folder in which no epoch was trained belongs to none;
-        one that holds other things, or a recipe that somebody wrote, is none of a run.
+        one that holds other things, without a recipe more than a split, or a recipe that somebody
+        wrote, is none of a run, and neither is one that export wrote.
         """
-        files = {file for file in vars(self).values() if isinstance(file, Path)} - {self.path}
-        files |= {self.path / log for log in LOGS}
+        files = {self.split_file}
+        if self.recipe_file.is_file():
+            files = {file for file in vars(self).values() if isinstance(file, Path)} - {self.path}
+            files |= {self.path / log for log in LOGS}
         foreign = "" if self.begun else foreign_content(self.path, files, self.recipe_file)
+        if self.exported:
+            foreign = f"the {GRAPH} of an export"
         if foreign:
             raise RunError(
                 f"{self.path} must be absent, empty or a run folder, got one with {foreign}; "
