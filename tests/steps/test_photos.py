@@ -11,9 +11,10 @@ from tables import read_rows
 from unitmargin.foundation.files import file_sha256
 from unitmargin.runs.certifier import open_certifier
 from unitmargin.runs.folder import RunError, RunFolder
-from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.export import export
+from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.predict import predict
 from unitmargin.steps.run import run_recipe
 from unitmargin.steps.train import train_run
@@ -110,6 +111,20 @@ def test_new_photos_are_resized_as_those_of_the_training(base: Path) -> None:
         lines = list(predict(open_certifier(base / place), base / "new", as_json=True))
         radii = [float(row["radius"]) for row in own]
         assert [json.loads(line)["radius"] for line in lines] == pytest.approx(radii, abs=1e-9)
+
+
+@pytest.mark.parametrize("edited", [{"resize": 16}, {"resize": None}, {"channels": 1}])
+def test_weights_are_frozen_with_the_images_that_they_were_trained_on(
+    base: Path, edited: dict[str, int | None]
+) -> None:
+    run, before = RunFolder(base / "run"), (base / "run/model.safetensors").read_bytes()
+    recipe = run.recipe()
+    run.recipe_file.write_text(write_recipe(recipe.changed(data=edited)))
+    with pytest.raises(ValueError, match="trained on images prepared with resize = 8, not "):
+        freeze_run(run)
+    run.recipe_file.write_text(write_recipe(recipe))
+    freeze_run(run)
+    assert run.model_file.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"classes": []}', "{" * 9])

@@ -1,10 +1,11 @@
 """The file weights.safetensors: trained parameters, and what they were trained as."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from unitmargin.data import Dataset, Encoding
 from unitmargin.foundation.failures import one_line
@@ -28,6 +29,7 @@ class Origin(Options):
         in_shape: of an input.
         provenance: hardware, torch and commit of the training.
         encoding: what became of the columns of a table.
+        images: how images were prepared; see :class:`unitmargin.data.ImageOptions`.
     """
 
     format: Literal["unitmargin-weights-1"] = "unitmargin-weights-1"
@@ -35,9 +37,27 @@ class Origin(Options):
     in_shape: list[PositiveInt]
     provenance: dict[str, str]
     encoding: Encoding | None = None
+    images: dict[str, Any] = Field(default_factory=dict)
+
+    def require_images(self, images: Mapping[str, Any], file: Path) -> None:
+        """Raise a ValueError unless ``file`` was trained on images that were prepared so."""
+        if self.images != images:
+            raise ValueError(
+                f"{file} was trained on images prepared with {_words(self.images)}, not "
+                f"{_words(images)}; restore the recipe, or train in another folder"
+            )
 
 
-def origin_of(model: Classifier, dataset: Dataset, options: TrainingOptions) -> Origin:
+def _words(images: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in images.items()) or "nothing"
+
+
+def origin_of(
+    model: Classifier,
+    dataset: Dataset,
+    options: TrainingOptions,
+    images: Mapping[str, Any] | None = None,
+) -> Origin:
     """What a model is trained as. Cost: one hash of all samples."""
     identity = identify(model, dataset.train, dataset.test, options, dataset.classes)
     return Origin(
@@ -45,6 +65,7 @@ def origin_of(model: Classifier, dataset: Dataset, options: TrainingOptions) -> 
         in_shape=list(dataset.in_shape),
         provenance=provenance(),
         encoding=dataset.encoding,
+        images=dict(images or {}),
     )
 
 

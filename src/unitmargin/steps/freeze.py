@@ -24,8 +24,8 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
 
     Raises:
         RunError: a file is missing.
-        ValueError: weights of another network or training than the recipe's, weights that were
-            replaced while they were read, or other data.
+        ValueError: weights of another network, training or preparation of images than the
+            recipe's, weights that were replaced while they were read, or other data.
     """
     recipe = folder.recipe()
     (origin, model), sha256 = read_hashed(folder.weights_file, lambda _: _trained(folder, recipe))
@@ -33,8 +33,8 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
         folder.dataset(data)
     classes = origin.identity.data.classes
     frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
-    if images := recipe.data.images():
-        frozen.facts[IMAGES_FACT] = images
+    if origin.images:
+        frozen.facts[IMAGES_FACT] = origin.images
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: sha256}
     if origin.encoding is not None:
         frozen.facts[ENCODING] = origin.encoding.model_dump(exclude_none=True)
@@ -52,6 +52,7 @@ def _trained(folder: RunFolder, recipe: Recipe) -> tuple[Origin, Classifier]:
     """What the weights were trained as, and the network with them."""
     origin, file = folder.origin(), folder.weights_file
     origin.identity.require_options(recipe.training, file)
+    origin.require_images(recipe.data.images(), file)
     model = recipe_model(recipe, origin.in_shape, len(origin.identity.data.classes))
     read_weights(file, model)
     return origin, model

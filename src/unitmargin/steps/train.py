@@ -86,7 +86,7 @@ def train_run(
         steps = steps_within(model, dataset, recipe.training, minutes, device)
         recipe = recipe.changed(training={"steps": steps})
         model = open_model(recipe, dataset)
-    origin = origin_of(model, dataset, recipe.training)
+    origin = origin_of(model, dataset, recipe.training, recipe.data.images())
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
         if processes.first:
