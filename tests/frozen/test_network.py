@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,8 +13,10 @@ from torch import nn
 from unitmargin.auditing.audit import audit
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.closest import closest_adversarial
-from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.deployment.export import export_onnx
+from unitmargin.frozen import Dense, FrozenNetwork, load, save
 from unitmargin.frozen.profiles import PROFILES
+from unitmargin.frozen.rounding import RoundingBounds
 from unitmargin.layers.activations import Abs, GroupSort
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten
@@ -157,15 +160,33 @@ def test_a_layer_that_stands_twice_is_two() -> None:
 
 
 @pytest.mark.parametrize("kind", [UGNN, MixingUGNN])
-def test_constants_are_proved_whatever_the_default_device(kind: type[Classifier]) -> None:
+def test_constants_are_proved_whatever_the_default_device(
+    kind: type[Classifier], tmp_path: Path
+) -> None:
     frozen = freeze(kind(in_shape=(1, 16, 16), n_classes=3))
-    x = torch.rand(2, 1, 16, 16)
+    x, file = torch.rand(2, 1, 16, 16), tmp_path / "model.safetensors"
     expected = certify(copy.deepcopy(frozen), x)
     with torch.device("meta"):  # stands for a GPU: nothing can be computed on it
+        save(frozen, file)
+        export_onnx(frozen, tmp_path / "model.onnx")
+        certify(load(file), x)
         found = certify(frozen, x)
         audit(frozen, x)
         closest_adversarial(frozen, x)
     assert torch.equal(found.radius, expected.radius)
+
+
+def test_bounds_are_copied_for_those_who_ask_for_them_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A copy takes the square of the classes: seconds of a thousand small batches."""
+    frozen, copied = unit_affine(torch.float64).network, []
+    monkeypatch.setattr(RoundingBounds, "copied", lambda bounds: copied.append(bounds) or bounds)
+    for _ in range(3):
+        certify(frozen, torch.rand(1, *frozen.in_shape, dtype=torch.float64))
+    assert copied == []
+    frozen.proof(PROFILES["float64"])
+    assert len(copied) == 1
 
 
 def test_rounding_to_another_dtype_is_measured_again() -> None:

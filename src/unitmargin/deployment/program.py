@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 from unitmargin.deployment.certificate import write_certificate
 from unitmargin.deployment.graph import DOUBLE, Graph, Value
 from unitmargin.deployment.layers import write_layer
@@ -23,11 +25,12 @@ def write_program(frozen: FrozenNetwork) -> tuple[Graph, dict[str, str]]:
     given = _inputs(graph, frozen.in_shape)
     bounds = frozen.proof(PROFILES["float64"]).bounds
     x = normalised = given
-    for layer in frozen.features():
-        x = write_layer(graph, layer, x)
-        normalised = x if layer.normalises else normalised
-    logits = write_layer(graph, frozen.head, x)
-    return graph, write_certificate(graph, given, normalised, logits, bounds)
+    with torch.device("cpu"):  # whose tensors are arrays, whatever the default device
+        for layer in frozen.features():
+            x = write_layer(graph, layer, x)
+            normalised = x if layer.normalises else normalised
+        logits = write_layer(graph, frozen.head, x)
+        return graph, write_certificate(graph, given, normalised, logits, bounds)
 
 
 def _inputs(graph: Graph, in_shape: tuple[int, ...]) -> Value:
