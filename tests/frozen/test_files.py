@@ -5,16 +5,19 @@ import math
 import pickle
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from model_files import header, rewrite
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from unitmargin import UGNN, DenseUGNN, certify, freeze
-from unitmargin.frozen import Dense, FrozenNetwork, ModelFileError, load, save
+from unitmargin.auditing.audit import audit
+from unitmargin.frozen import ConvexCombination, Dense, FrozenNetwork, ModelFileError, load, save
 from unitmargin.frozen.files import FORMAT, HEADER, LARGEST, fingerprint
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.contract import ExactLayer, FixedLayer
 
 
 @pytest.fixture(scope="module")
@@ -402,6 +405,8 @@ def test_one_class_is_neither_saved_nor_certified(tmp_path: Path) -> None:
         save(network, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="at least 2 classes, got 1"):
         certify(network, torch.ones(1, 1))
+    with pytest.raises(ValueError, match="at least 2 classes, got 1"):
+        audit(network)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, 2.0**41])
@@ -419,6 +424,38 @@ def test_a_layer_that_load_does_not_know_is_not_saved(tmp_path: Path) -> None:
     network = FrozenNetwork([Twice(), Dense(torch.eye(2), torch.zeros(2))], (2,))
     with pytest.raises(ValueError, match="layer kind must be one of .*'twice'"):
         save(network, tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_layer_with_the_name_of_another_is_not_saved(tmp_path: Path, inside: bool) -> None:
+    class Relu(ExactLayer):
+        kind = "abs"
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x.relu()
+
+    head = Dense(torch.eye(2), torch.zeros(2))
+    layer = ConvexCombination(torch.tensor(0.5), [Relu()]) if inside else Relu()
+    with pytest.raises(TypeError, match="a file calls 'abs', of type Abs, got Relu; give it a kin"):
+        save(FrozenNetwork([layer, head], (2,)), tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"a": torch.ones(1)}, "facts must be JSON values, but Object of type Tensor is not JSON"),
+        ({"a": math.nan}, "facts must be JSON values, but Out of range float values"),
+        ({1: 2}, r"facts must come back from JSON as they are, got \{1: 2\}; name them by text"),
+        ({"a": (1, 2)}, "facts must come back from JSON as they are, .* make lists of tuples"),
+    ],
+)
+def test_facts_are_what_json_has(tmp_path: Path, facts: dict[Any, Any], message: str) -> None:
+    network = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,))
+    network.facts = facts
+    with pytest.raises(ValueError, match=message):
+        save(network, tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

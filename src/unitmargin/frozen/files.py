@@ -24,6 +24,7 @@ from unitmargin.frozen.limits import (
     LONGEST_NAME,
     MOST_AXES,
     MOST_TENSORS,
+    facts_text,
     is_size,
     parse,
     read_table,
@@ -35,9 +36,10 @@ from unitmargin.frozen.profiles import PROFILES
 from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.activations import ACTIVATIONS
 from unitmargin.layers.average_pool import ScaledAveragePool
-from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.contract import FixedLayer, own_kind
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.layers.l2_pool import L2Pool
+from unitmargin.layers.margin import require_several_classes
 from unitmargin.layers.normalize import Normalize
 from unitmargin.layers.rearrangement import Flatten, MaxPool, PixelUnshuffle, Widen
 
@@ -96,10 +98,11 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         TypeError: a model that is not frozen, or evaluates something else than what is written; no
             path.
         ValueError: a folder, or what :func:`load` would refuse: a number that is not finite, a
-            layer of an unknown kind; nothing is written.
+            layer of an unknown kind, facts that JSON does not have; nothing is written.
     """
     require_frozen(frozen)
     require_faithful(frozen)
+    _require_own_kinds(frozen)
     file = require_path("path", path)
     tensors: dict[str, Tensor] = {}
     layers = []
@@ -112,7 +115,7 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         "in_shape": json.dumps(list(frozen.in_shape)),
         "domain": json.dumps(frozen.domain),
         "classes": json.dumps(list(frozen.classes)),
-        "facts": json.dumps(frozen.facts),
+        "facts": facts_text(frozen.facts),
         "profile": json.dumps(frozen.profile),
         "profiles": _profiles(),
     }
@@ -125,6 +128,19 @@ def save(frozen: FrozenNetwork, path: str | Path) -> None:
         reason = one_line(f"frozen must be what load takes, but {error}; mend it first")
         raise ValueError(reason) from None
     write_tensors(file, tensors, header)
+
+
+def _require_own_kinds(frozen: FrozenNetwork) -> None:
+    """Raise for a layer of somebody's that has the name of another kind in files."""
+    for name, layer in frozen.network.named_modules():
+        if not isinstance(layer, FixedLayer):
+            continue
+        known = FROZEN_LAYERS.get(layer.kind)
+        if known not in (None, own_kind(layer)):
+            raise TypeError(
+                f"{name} must be what a file calls {layer.kind!r}, of type {known.__name__}, got "
+                f"{type(layer).__name__}; give it a kind of its own"
+            )
 
 
 def fingerprint(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
@@ -263,12 +279,12 @@ def _rebuild(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Frozen
     frozen = FrozenNetwork(layers, tuple(in_shape), classes, facts, domain, profile)
     if tuple(classes) != frozen.classes:
         raise ValueError(f"classes must be {frozen.n_classes} names, got none")
-    if frozen.n_classes < 2:
-        raise ValueError("a network must have at least 2 classes, got 1, which has no boundary")
+    require_several_classes(frozen.n_classes)
     # Raises where shapes do not fit; a batch of nothing takes no memory, whatever the in_shape.
     # Half precision has no Fourier transform of every length.
     with torch.no_grad():
-        copy.deepcopy(frozen.network).double()(torch.zeros(0, *in_shape, dtype=torch.float64))
+        network = copy.deepcopy(frozen.network).double()
+        network(torch.zeros(0, *in_shape, dtype=torch.float64, device=network.device))
     return frozen
 
 

@@ -6,12 +6,14 @@ there before anything is made. The checker has the same limits in a program of i
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from unitmargin.foundation.files import parse_json
+from unitmargin.foundation.numbers import shown
 
 LONGEST_HEADER = 2**22
 """Bytes of a header: a thousand layers and the names of 20,000 classes need a third. As objects of
@@ -58,6 +60,24 @@ def parse(text: str) -> Any:
     _require_depth(value, DEEPEST_JSON)
     json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
     return value
+
+
+def facts_text(facts: Mapping[Any, Any]) -> str:
+    """Facts as JSON, which gives them back as they are.
+
+    Raises:
+        ValueError: values that JSON does not have, names that are no text.
+    """
+    try:
+        text = json.dumps(facts, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"facts must be JSON values, but {error}; leave others out") from None
+    if json.loads(text) != facts:
+        raise ValueError(
+            f"facts must come back from JSON as they are, got {shown(facts)}; name them by text, "
+            "and make lists of tuples"
+        )
+    return text
 
 
 def require_length(header: dict[str, str], tensors: dict[str, Tensor]) -> None:
