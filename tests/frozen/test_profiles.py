@@ -99,6 +99,21 @@ def test_t10_the_canary_refuses_a_transform_of_lower_precision(
         require_arithmetic(PROFILES[name], CPU)
 
 
+def test_t10_float64_products_bound_every_profile(
+    frozen: FrozenNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = canary.PRODUCTS["matrix product"]
+
+    def shortened(left: Tensor, right: Tensor) -> Tensor:
+        return exact(left.float().to(left.dtype), right.float().to(right.dtype))
+
+    monkeypatch.setitem(canary.PRODUCTS, "matrix product", shortened)
+    require_arithmetic(PROFILES["float32"], CPU)
+    fresh = FrozenNetwork([*frozen.features(), frozen.head], frozen.in_shape)
+    with pytest.raises(ProfileError, match="profile float64 needs standard dot products"):
+        certify(fresh, torch.rand(1, 1, 8, 8), "float32")
+
+
 def test_t10_the_canary_runs_once_a_network(
     frozen: FrozenNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +134,9 @@ def test_unknown_profiles_list_the_known_ones(frozen: FrozenNetwork) -> None:
 def test_numbers_the_profile_cannot_hold_are_refused(frozen: FrozenNetwork) -> None:
     with pytest.raises(ValueError, match=r"x must hold torch.float32 numbers"):
         certify(frozen, torch.full((1, 1, 8, 8), 0.1, dtype=torch.float64), "float32")
+    largest = torch.full((1, 1, 8, 8), torch.finfo(torch.float64).max, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"x must hold torch.float32 numbers"):
+        certify(frozen, -largest, "float32")
     weight = torch.full((2, 2), 0.1, dtype=torch.float64)
     wide = FrozenNetwork([Dense(weight, torch.zeros(2).double())], (2,))
     with pytest.raises(ValueError, match="tensor weight of layer 0 in torch.float64"):

@@ -50,7 +50,7 @@ class Profile(Arithmetic):
         """
         held = x.to(self.dtype)
         shortened = x.dtype == torch.float64 and self.dtype != torch.float64
-        if shortened and not torch.equal(torch.nan_to_num(held.double()), torch.nan_to_num(x)):
+        if shortened and not bool(((held.double() == x) | x.isnan()).all()):
             raise ValueError(
                 f"x must hold {self.dtype} numbers for the profile {self.name}, got {x.dtype} ones "
                 f"that are none; round it to {self.dtype}, or use the profile float64"

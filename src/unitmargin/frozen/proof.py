@@ -16,6 +16,8 @@ from unitmargin.layers.arithmetic import UP, gamma, norm_bounds, sum_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants
 from unitmargin.layers.contract import FixedLayer
 
+CPU = torch.device("cpu")
+
 
 class Proof(NamedTuple):
     """A network's evaluation under a profile, and its proved bounds."""
@@ -127,7 +129,7 @@ class Proofs:
         """The bounds of that evaluation, proved once; see :meth:`FrozenNetwork.proof`."""
         network = self.evaluating(profile)
         if profile.name not in self.proofs:
-            require_arithmetic(profile, self.source.device)
+            self._require_arithmetic(profile)
             wide = self.evaluating(PROFILES["float64"])
             known = self.known or _known(wide)
             self.known = known  # whole: another thread may read it
@@ -135,6 +137,13 @@ class Proofs:
             normalise = None if wide.normalisation is None else lambda x: wide.normalised(x)
             self.proofs[profile.name] = Proof(lambda x: network(profile.hold(x)), normalise, bounds)
         return self.proofs[profile.name]
+
+    def _require_arithmetic(self, profile: Profile) -> None:
+        """Raise unless products are what the bounds assume: those of the profile, and the float64
+        ones on the device and in the processor that norms are bounded by."""
+        wide, device = PROFILES["float64"], self.source.device
+        for asked, place in {(profile.name, device), (wide.name, device), (wide.name, CPU)}:
+            require_arithmetic(PROFILES[asked], place)
 
 
 def _known(wide: FixedNetwork) -> Known:
