@@ -132,6 +132,17 @@ def test_nothing_is_claimed_near_overflow() -> None:
     assert (certificate.radius > 0).tolist() == [True, False]  # the ball reaches a norm of r more
 
 
+def test_certificates_are_compared_as_objects() -> None:
+    """Of tensors there is no one answer to whether they are equal."""
+    network = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,))
+    x = torch.rand(3, 2)
+    found, closest = certify(network, x), closest_adversarial(network, x)
+    assert found != certify(network, x)
+    assert found == found
+    assert closest != closest_adversarial(network, x)
+    assert len({found, closest}) == 2
+
+
 def test_the_nearest_class_need_not_be_the_runner_up() -> None:
     """The radius is a minimum over all classes: another one may be nearer by its constant."""
     constants = torch.tensor([[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]]).double()

@@ -50,6 +50,21 @@ def test_without_a_radius_there_is_a_table_still(radius: torch.Tensor) -> None:
     assert choose_epsilons(radius, pixels=False) == ((0.0, 1.0), 1.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("radius", "told"),
+    [
+        (radii(*[0.097] * 50), 0.08),
+        (radii(*[0.14999] * 3), 0.1),
+        (radii(1.0), 0.8),
+        (radii(0.2, 0.2, 0.3), 0.2),
+    ],
+)
+def test_what_is_told_first_lies_below_some_radius(radius: torch.Tensor, told: float) -> None:
+    found = choose_epsilons(radius, pixels=False)
+    assert (found.headline, found.second) == (told, told)
+    assert float(radius.max()) > told
+
+
 @given(st.lists(POSITIVE, min_size=1, max_size=40))
 def test_a_table_rises_from_0_and_holds_what_is_told_first(values: list[float]) -> None:
     found = choose_epsilons(radii(*values), pixels=False)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as drawn
 from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
 
 import unitmargin as um
 from unitmargin.certificates.exhibits import make_exhibits
@@ -55,6 +56,15 @@ def test_inputs_in_other_units_than_the_training_are_refused(use: Use, factor: f
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         use(network(), factor * x)
+
+
+def test_the_first_sample_outside_is_counted_over_all_batches() -> None:
+    x, labels = torch.rand(600, 2), torch.zeros(600, dtype=torch.int64)
+    x[-1] = 2.0
+    loader = DataLoader(TensorDataset(x, labels), batch_size=100)
+    for given_ in (x, Samples(x, labels), loader):
+        with pytest.raises(ValueError, match="the first outside in sample 599; scale"):
+            um.certify(network(), given_)
 
 
 def test_any_domain_takes_them_and_says_the_same(use: Use) -> None:

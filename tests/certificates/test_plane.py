@@ -1,11 +1,27 @@
 """The plane: a grid around points and discs, and the logits on it."""
 
+import pytest
 import torch
 
 from unitmargin.certificates.exhibits import Exhibit
 from unitmargin.certificates.plane import GRID, MOST_POINTS, sample_plane
 from unitmargin.data import Samples
 from unitmargin.frozen import Dense, FrozenNetwork
+
+
+@pytest.mark.parametrize(
+    ("place", "extent"), [(0.0, 1e-9), (1e9, 0.0), (1e6, 2.0), (0.0, 0.0), (-1e-30, 0.0)]
+)
+def test_the_grid_is_as_large_as_what_it_shows(place: float, extent: float) -> None:
+    network = FrozenNetwork([Dense(torch.eye(2), torch.zeros(2))], (2,))
+    points = place + extent * torch.rand(9, 2)
+    plane = sample_plane(network, Samples(points, torch.arange(9) % 2), [])
+    for axis, line in enumerate((plane.horizontal, plane.vertical)):
+        assert float(line[0]) < float(points[:, axis].min())
+        assert float(line[-1]) > float(points[:, axis].max())
+        assert len(line.unique()) == GRID
+        if extent:
+            assert float(line[-1] - line[0]) < 3 * extent
 
 
 def test_the_grid_holds_points_and_discs_and_its_logits() -> None:

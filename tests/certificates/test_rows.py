@@ -37,6 +37,7 @@ INDICES: list[tuple[Any, list[int]]] = [
     (torch.arange(N) > 4, [5, 6]),
     ((np.arange(N) % 3) == 0, [0, 3, 6]),
     ([True] + [False] * (N - 1), [0]),
+    (list(np.arange(N) % 3 == 1), [1, 4]),
     (torch.zeros(N, dtype=torch.bool), []),
     (pandas.Series([True] * 2 + [False] * (N - 2)), [0, 1]),
 ]

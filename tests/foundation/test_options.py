@@ -28,6 +28,8 @@ def test_a_section_changes_by_single_options() -> None:
         ({}, "name must be given, got nothing; add it"),
         ({"name": 3}, "name must be a valid string, got 3; correct the value"),
         ({"name": "a", "innr": {}}, "innr is no option, known: name, inner; did you mean 'inner'?"),
+        ({"name": "a", "self": 3}, "self is no option, known: name, inner; choose one"),
+        ({"name": "a", "inner": {"self": 3}}, "inner.self is no option, known: steps, rate"),
         ({"name": "a", "inner": 3}, "inner must be a table, got 3; correct the value"),
         ({"name": "a", "inner": {"steps": True}}, "inner.steps must be a valid integer, got True"),
         ({"name": "a", "inner": {"steps": 0}}, "inner.steps must be greater than 0, got 0"),

@@ -48,6 +48,20 @@ def test_slices_are_those_of_the_definition(arrangement: Arrangement, channels: 
     assert met == [arrangement.slices(channels) // stack] * stack
 
 
+def test_a_batch_of_nothing_needs_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a file evaluates one, which may name a large map in few bytes."""
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("an order was made")
+
+    monkeypatch.setattr("unitmargin.layers.slices._kept_orders", refuse)
+    for kind in (Windows, Folds):
+        arrangement = kind((960, 960), 6)
+        x = numbered(arrangement, 1, 0)
+        assert arrangement.uncut(arrangement.cut(x), 1).shape == x.shape
+        arrangement.unplace(arrangement.place(arrangement.cut(x), 1))
+
+
 @every
 @pytest.mark.parametrize("batch", [0, 1, BATCH])
 def test_cutting_and_placing_are_permutations(

@@ -43,7 +43,8 @@ def test_classes_are_written_by_number_and_by_name(folder: RunFolder) -> None:
 
 def test_no_class_has_no_name(folder: RunFolder) -> None:
     none = torch.full_like(CERTIFICATES.label, -1)
-    silent = replace(CERTIFICATES, predicted=none, runner_up=none)
+    nothing = torch.zeros_like(CERTIFICATES.radius)
+    silent = replace(CERTIFICATES, predicted=none, runner_up=none, radius=nothing)
     write_of_model(folder.certificates_file, silent, folder.model_file, folder.inputs_file)
     rows = read_rows(folder.certificates_file)
     assert {row["predicted_name"] + row["runner_up_name"] for row in rows} == {""}
@@ -104,6 +105,14 @@ def cell(row: int, column: str, text: str) -> Callable[[RunFolder], None]:
     return change
 
 
+def no_class(row: int) -> Callable[[RunFolder], None]:
+    def change(folder: RunFolder) -> None:
+        for column, text in (("predicted", "-1"), ("predicted_name", "")):
+            cell(row, column, text)(folder)
+
+    return change
+
+
 def fact(name: str, value: object) -> Callable[[RunFolder], None]:
     def change(folder: RunFolder) -> None:
         facts = json.loads(folder.certificate_facts_file.read_text())
@@ -134,6 +143,7 @@ def drop_column(folder: RunFolder) -> None:
         (cell(0, "label", "1.5"), "label in line 2 must be a valid integer, .* got '1.5'"),
         (cell(0, "label", "-1"), "label in line 2 must be greater than or equal to 0"),
         (cell(0, "predicted", "-2"), "predicted in line 2 must be greater than or equal to -1"),
+        (no_class(0), "radius in line 2 must be 0, of no class, got "),
         (cell(2, "index", "7"), "rows must be numbered from 0 to 3, got other ones"),
         (drop_row, "rows must be numbered from 0 to 3, got other ones"),
         (drop_column, "columns must be index, label, label_name, .*, margin, radius, got"),

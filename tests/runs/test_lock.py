@@ -31,6 +31,15 @@ def holder(tmp_path: Path):
         process.kill()
 
 
+def test_arguments_that_are_no_unicode_are_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Python gives the bytes of a file name in another encoding."""
+    monkeypatch.setattr(sys, "argv", ["unitmargin", "certify", "n\udce9w.npy"])
+    with hold(tmp_path):
+        assert r"(unitmargin certify 'n\udce9w.npy')" in (tmp_path / HOLDER).read_text()
+
+
 def test_who_comes_second_is_told_who_holds_it(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:

@@ -84,6 +84,7 @@ def test_all_of_it_returns(whole: bool, folder: RunFolder) -> None:
         ({"exhibits": [{"index": 3}]}, "why must be given, got nothing"),
         ({"layers": [3]}, "layers.0 must be a valid list, got 3"),
         ({"exhibits": 3}, "it must hold measurements"),
+        ({"self": 3}, "self is no option"),
         ({"reach": {"samples": 0, "flipped_share": 1, "median_ratio": None}}, "samples must be"),
     ],
 )

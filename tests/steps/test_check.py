@@ -96,6 +96,13 @@ def test_a_missing_file_names_the_command(run: RunFolder, name: str, command: st
         check_files(run.path)
 
 
+def test_what_is_no_table_and_no_model_is_named(run: RunFolder) -> None:
+    with pytest.raises(ValueError, match=r"a folder or a \.csv file, got "):
+        check_files(run.model_file)
+    with pytest.raises(FileNotFoundError, match=f"{run.path} is a folder; check the path"):
+        check_files(run.path, run.path)
+
+
 def test_a_missing_model_is_frozen_of_a_run_and_passed_elsewhere(run: RunFolder) -> None:
     """Certificates that an exported file issued lie in a folder that freeze makes nothing of."""
     run.model_file.unlink()

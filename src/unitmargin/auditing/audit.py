@@ -14,6 +14,7 @@ from unitmargin.foundation.numbers import Numbers, as_tensor, require_encoded
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.faithful import require_faithful
+from unitmargin.layers.margin import require_several_classes
 from unitmargin.layers.network import Network
 from unitmargin.layers.promises import GNP, LIPSCHITZ, SCALING, UPD, Promise
 
@@ -172,8 +173,8 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
         TypeError: a module that is not read layer by layer, a network that evaluates something else
             than what is read of it (:func:`unitmargin.layers.faithful.require_faithful`), or ``x``
             of another kind.
-        ValueError: a weight that is not finite, by the name of its layer; no input, or inputs of
-            another type, shape or device, or not finite.
+        ValueError: a weight that is not finite, by the name of its layer; a network of one class;
+            no input, or inputs of another type, shape or device, or not finite.
 
     Cost: one eigenvalue problem a weighted layer; C backward passes a sample of ``x``, 100 of more
     classes.
@@ -187,6 +188,7 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
     """
     require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
     require_faithful(network)
+    require_several_classes(len(network.head_weight()))
     promise = network.head_promise
     signed_distance = network.signed_distance
     inputs = None if x is None else _inputs(network, x)

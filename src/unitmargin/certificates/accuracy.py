@@ -9,7 +9,15 @@ from torch import Tensor
 from unitmargin.certificates.boundary import Mask, Values
 from unitmargin.certificates.certify import Certificate
 from unitmargin.foundation.choice import require_kind
-from unitmargin.foundation.numbers import ANY, Numbers, as_labels, as_tensor, is_real, shown
+from unitmargin.foundation.numbers import (
+    ANY,
+    Numbers,
+    as_float,
+    as_labels,
+    as_tensor,
+    is_real,
+    shown,
+)
 
 EPSILONS = (0.0, 36 / 255, 0.25, 72 / 255, 108 / 255, 0.5, 1.0)
 """Radii of the certified-accuracy tables: the field's k/255 and round numbers."""
@@ -56,7 +64,7 @@ def certified_accuracy(
             f"{tuple(labels.shape)}; pass the labels of the inputs that were certified"
         )
     given = (
-        torch.tensor(float(epsilon), dtype=torch.float64)
+        torch.tensor(as_float(epsilon), dtype=torch.float64)
         if is_real(epsilon)
         else as_tensor("epsilon", epsilon, f"a number, {ANY}")
     )

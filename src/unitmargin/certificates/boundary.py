@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from unitmargin.layers.margin import pair_margins, ranked
+from unitmargin.layers.margin import pair_margins, ranked, require_several_classes
 
 Inputs = Float[Tensor, "batch *shape"]
 """Inputs or displacements, one a sample."""
@@ -50,7 +50,7 @@ def move_to_boundary(
     with torch.inference_mode(False), torch.enable_grad():
         probe = x.detach().clone().requires_grad_(True)
         logits = network(probe)
-        require_several_classes(logits)
+        require_several_classes(logits.shape[1])
         order = ranked(logits.detach())
         label = order[:, 0] if label is None else label
         rival = order[:, 1] if rival is None else rival
@@ -60,15 +60,6 @@ def move_to_boundary(
     steps = torch.where(squared > 0, margin.detach() / squared.clamp_min(TINY), 0.0)
     step = spread_over(steps, x)
     return Crossing(logits.detach(), label, -step * gradient)
-
-
-def require_several_classes(logits: Float[Tensor, "batch classes"]) -> None:
-    """Raise a ValueError for a network of one class."""
-    if logits.shape[1] < 2:
-        raise ValueError(
-            f"a network must have at least 2 classes, got {logits.shape[1]}: one class has no "
-            "boundary; train it on several"
-        )
 
 
 def spread_over(values: Shaped[Tensor, " batch"], inputs: Tensor) -> Tensor:

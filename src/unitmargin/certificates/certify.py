@@ -6,6 +6,7 @@ certifiable robustness; L = 1 for an exact UGNN). That holds for real numbers; t
 holds for the numbers that a computer gets (docs/soundness.md).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, runtime_checkable
 
@@ -14,13 +15,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.certificates.boundary import Labels, Values, require_several_classes
+from unitmargin.certificates.boundary import Labels, Values
 from unitmargin.certificates.inputs import Inputs, input_batches, require_inputs
 from unitmargin.certificates.rows import as_html, as_text, positions, table
 from unitmargin.frozen import FrozenNetwork, require_frozen
 from unitmargin.frozen.profiles import find_profile
 from unitmargin.layers.arithmetic import SMALLEST_NORMAL, Affine, require_bound
-from unitmargin.layers.margin import pair_margins, ranked
+from unitmargin.layers.margin import pair_margins, ranked, require_several_classes
 
 Logits = Float[Tensor, "batch c"]
 
@@ -32,7 +33,7 @@ SMALLEST = SMALLEST_NORMAL[torch.float64]
 the product of a slope may lose to underflow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What may be claimed of a batch of predictions; all tensors have one entry a sample.
 
@@ -119,7 +120,9 @@ def certificate_from_logits(logits: Logits, constants: Float[Tensor, "c c"]) -> 
     """
     pair = constants.to(logits.device, torch.float64)
     none = torch.zeros_like(pair)
-    return _certificate(logits, pair, none, none, none[0, 0].expand(len(logits)))
+    return _certificate(
+        logits, lambda label: pair[label], none, none, none[0, 0].expand(len(logits))
+    )
 
 
 def sound_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certificate:
@@ -142,8 +145,12 @@ def sound_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certific
 def traceable_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Certificate:
     """As :func:`sound_certificate`, of norms that are known to be at least 0: no step depends on a
     value, so exports and compilers take it as one graph."""
-    matrices = bounds.alpha, bounds.beta, steepness(bounds)
-    alpha, beta, steep = (matrix.to(logits.device) for matrix in matrices)
+    matrices = bounds.lipschitz, bounds.alpha, bounds.beta
+    lipschitz, alpha, beta = (matrix.to(logits.device) for matrix in matrices)
+
+    def steep(label: Labels) -> Tensor:
+        return steepness(lipschitz[label], beta[label], bounds.input_scale)
+
     found = _certificate(logits, steep, alpha, beta, norms)
     radius = found.radius * DOWN
     largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
@@ -152,25 +159,31 @@ def traceable_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Cert
     return replace(found, radius=radius)
 
 
-def steepness(bounds: Bounds) -> Float[Tensor, "c c"]:
+def steepness(
+    lipschitz: Float[Tensor, "*pairs"], beta: Float[Tensor, "*pairs"], input_scale: float
+) -> Float[Tensor, "*pairs"]:
     """What a margin less its slack is divided by: the divisors of (14), rounded up."""
-    return (bounds.lipschitz + bounds.beta * bounds.input_scale + SMALLEST) / DOWN
+    return (lipschitz + beta * input_scale + SMALLEST) / DOWN
 
 
 def _certificate(
-    logits: Tensor, steep: Tensor, alpha: Tensor, beta: Tensor, norms: Tensor
+    logits: Tensor,
+    steep: Callable[[Labels], Tensor],
+    alpha: Tensor,
+    beta: Tensor,
+    norms: Tensor,
 ) -> Certificate:
     """Smallest quotient of ``difference - 2 (alpha + beta norm)`` and ``steep`` over all classes.
 
-    Every matrix has one entry a pair of classes.
+    Every matrix has one entry a pair of classes, and ``steep`` gives the rows of labels.
     """
     wide = logits.double()
-    require_several_classes(wide)
+    require_several_classes(wide.shape[1])
     finite = torch.isfinite(wide).all(1)
     label, runner_up = ranked(wide)[:, :2].unbind(1)
     differences = pair_margins(wide, label)
     slack = 2.0 * (alpha[label] + beta[label] * norms[:, None])
-    radii = ((differences - slack) / steep[label]).scatter(1, label[:, None], torch.inf)
+    radii = ((differences - slack) / steep(label)).scatter(1, label[:, None], torch.inf)
     radius = radii.min(1).values
     margin, own = (rows.gather(1, runner_up[:, None]).squeeze(1) for rows in (differences, slack))
     nothing = torch.zeros_like(radius)
@@ -210,7 +223,8 @@ def certify(
             its domain, an unknown profile, or numbers that the profile cannot hold.
         ProfileError: the environment breaks an assumption of the profile.
 
-    Cost: one forward pass and one norm (and, once a network, the proof of its constants).
+    Cost: one forward pass, one norm and a few numbers a class of each input; of a network, the
+    proof of its constants once, and one comparison of its weights a call.
     Source: the paper, section 4.3, observation on certifiable robustness.
 
     Example:
@@ -220,7 +234,9 @@ def certify(
         True
     """
     require_frozen(frozen)
-    parts = [_certify_batch(frozen, batch, profile, domain) for batch in input_batches(x)]
+    parts: list[Certificate] = []
+    for batch in input_batches(x):
+        parts.append(_certify_batch(frozen, batch, profile, domain, sum(map(len, parts))))
     if not parts:
         raise ValueError("x must yield a batch at least, got none; add inputs")
     if len(parts) == 1:
@@ -232,11 +248,11 @@ def certify(
 
 
 def _certify_batch(
-    frozen: FrozenNetwork, x: object, profile: str | None, domain: str
+    frozen: FrozenNetwork, x: object, profile: str | None, domain: str, first: int
 ) -> Certificate:
-    given = require_inputs(frozen, x, domain)
+    given = require_inputs(frozen, x, domain, first)
     chosen = find_profile(frozen.profile if profile is None else profile)
-    proof = frozen.proof(chosen)
+    proof = frozen.kept_proof(chosen)
     with torch.no_grad():
         logits = proof.evaluate(given)
     return sound_certificate(logits, proof.bounds, proof.input_norms(given))

@@ -29,7 +29,7 @@ RAY_REACH = 3.0
 """How far outward the ray is searched, in units of the move that is expected to flip the label."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClosestAdversarial:
     """The closed-form closest adversarial point, and how well it hits the boundary.
 

@@ -51,7 +51,8 @@ def choose_epsilons(radius: Values, pixels: bool) -> Epsilons:
 
     Returns:
         Of pixels :data:`FIELD`; else quantiles of the radii, rounded to numbers that are easily
-        said, with as many digits as tell them apart. 1 where there is no radius above 0.
+        said, with as many digits as tell them apart; those that are told first lie below the
+        largest radius. 1 where there is no radius above 0.
 
     Example:
         >>> import torch
@@ -68,6 +69,10 @@ def choose_epsilons(radius: Values, pixels: bool) -> Epsilons:
     for digits in range(2, MOST_DIGITS + 1):
         if len(set(rounded)) < len(set(quantiles)):
             rounded = [float(f"{value:.{digits}g}") for value in quantiles]
+    largest = float(ordered[-1])
+    for level in (HEADLINE, SECOND):
+        if rounded[level] >= largest:
+            rounded[level] = _round_below(largest)
     table = (0.0, *sorted(set(rounded)))
     return Epsilons(table, rounded[HEADLINE], rounded[SECOND])
 
@@ -83,6 +88,13 @@ def round_radius(value: float) -> float:
     nearest = min(PREFERRED, key=lambda digits: abs(digits - float(mantissa)))
     rounded = float(f"{nearest}e{exponent}")
     return rounded if math.isfinite(rounded) else value
+
+
+def _round_below(value: float) -> float:
+    """The largest number below it whose leading digits are ``PREFERRED``; itself if none is."""
+    exponent = int(f"{value:e}".split("e")[1])
+    near = (float(f"{digits}e{exponent + step}") for digits in PREFERRED for step in (-1, 0))
+    return max((number for number in near if 0.0 < number < value), default=value)
 
 
 def round_up(value: float) -> float:

@@ -90,7 +90,7 @@ def make_exhibits(
 ) -> tuple[Exhibit, ...]:
     """Exhibits of the chosen samples: closest adversarial points by the closed form and its ray.
 
-    Cost: one backward and up to 72 float64 forward passes for each of about eight samples.
+    Cost: that of :func:`closest_adversarial` for about eight samples.
     """
     chosen = choose_exhibits(radius, right)
     if not chosen:
@@ -123,7 +123,7 @@ def make_exhibits(
 def closed_form_reach(frozen: FrozenNetwork, inputs: Inputs, radius: Values) -> Reach:
     """The closed form tried on inputs with these certified radii.
 
-    Cost: one backward and up to 72 float64 forward passes a sample.
+    Cost: that of :func:`closest_adversarial`.
     """
     found = closest_adversarial(frozen, inputs, domain="any")
     ratios = (found.flipped_distance / radius)[found.flipped & (radius > 0)]

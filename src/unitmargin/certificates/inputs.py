@@ -44,10 +44,11 @@ def _holds_inputs(batch: object, lengths: tuple[int, ...]) -> bool:
     return listed and isinstance(batch[0], Tensor | np.ndarray | ToNumPy)  # type: ignore[index]
 
 
-def require_inputs(frozen: FrozenNetwork, x: object, domain: str) -> Tensor:
+def require_inputs(frozen: FrozenNetwork, x: object, domain: str, first: int = 0) -> Tensor:
     """``x`` as a tensor; raises unless it is a batch that the network was made for.
 
     Entries that are NaN or infinite lie in every domain: nothing is claimed of their samples.
+    ``first`` is the number of the first sample in messages.
 
     Raises:
         TypeError: a model that is not frozen, what is no tensor, array or data frame, or a data
@@ -61,5 +62,5 @@ def require_inputs(frozen: FrozenNetwork, x: object, domain: str) -> Tensor:
     inputs = as_tensor("x", x)
     frozen.require_input(inputs)
     if domain == "model":
-        frozen.require_domain(inputs)
+        frozen.require_domain(inputs, first)
     return inputs

@@ -24,6 +24,9 @@ MOST_POINTS = 500
 EDGE = 0.06
 """Empty border, as a share of the extent of points and discs."""
 
+FLAT = 1e-9
+"""Least extent, as a share of the largest coordinate: numbers of a grid are apart."""
+
 
 class Plane(Options):
     """Test points with labels, and the logits on the grid of both coordinates, x moving fastest."""
@@ -61,5 +64,5 @@ def _axis(points: Values, exhibits: Sequence[Exhibit], axis: int) -> Float64[Ten
     discs = [(float(exhibit.original[axis]), exhibit.radius) for exhibit in exhibits]
     low = min([float(points.min()), *(centre - radius for centre, radius in discs)])
     high = max([float(points.max()), *(centre + radius for centre, radius in discs)])
-    border = EDGE * max(high - low, 1e-6)
+    border = EDGE * (max(high - low, FLAT * max(abs(low), abs(high))) or 1.0)
     return torch.linspace(low - border, high + border, GRID, dtype=torch.float64)

@@ -38,7 +38,7 @@ POWER = 0.05
 RADII = ("naive", "margin/L", "sound")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RoundingAttack:
     """What the attack broke.
 

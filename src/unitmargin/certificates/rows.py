@@ -5,6 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -37,11 +38,11 @@ def positions(index: object, length: int) -> Int64[Tensor, " chosen"]:
     if isinstance(index, slice):
         return torch.tensor(range(length)[index], dtype=torch.int64)
     given = _listed(index)
-    if given and all(isinstance(entry, bool) for entry in given):
+    if given and all(isinstance(entry, bool | np.bool_) for entry in given):
         if len(given) != length:
             found = f"{len(given)} entries"
             raise IndexError(f"index must be a mask of {length} entries, got {found}; {STEP}")
-        return torch.tensor(given).nonzero().flatten()
+        return torch.tensor([bool(entry) for entry in given]).nonzero().flatten()
     for entry in given:
         if not isinstance(entry, Integral) or isinstance(entry, bool):
             raise TypeError(f"index must choose samples, got {shown(entry)} in it; {STEP}")

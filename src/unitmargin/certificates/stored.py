@@ -79,7 +79,8 @@ def _of_any_evaluation(
     label = logits.argmax(1)
     margins = pair_margins(logits, label)
     error, error_of_exact = (_errors(proof, given, label) for proof in (own, exact))
-    steep = steepness(own.bounds).to(logits.device)[label]
+    bounds = own.bounds
+    steep = steepness(bounds.lipschitz, bounds.beta, bounds.input_scale).to(logits.device)[label]
     others = torch.isfinite(margins)  # the label's own column is infinite
     quotients = ((margins + error_of_exact - error) / steep).where(others, torch.inf)
     slack = 2.0 * (error + error_of_exact).where(others, 0.0).max(1).values

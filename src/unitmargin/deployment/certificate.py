@@ -89,7 +89,7 @@ def _quotients(
     def of_label(pairs: Tensor) -> str:
         return graph.add("Gather", graph.numbers(pairs.mT.contiguous()), label, axis=1)
 
-    steep = steepness(bounds)
+    steep = steepness(bounds.lipschitz, bounds.beta, bounds.input_scale)
     raised = graph.add("Mul", of_label(bounds.beta), norms)
     once = graph.add("Add", of_label(bounds.alpha), raised)
     slack = graph.add("Mul", once, graph.number(2.0))

@@ -140,7 +140,7 @@ def require_interval(what: str, value: object, step: str) -> tuple[float, float]
     ends = list(value) if several else []  # type: ignore[call-overload]
     if len(ends) != 2 or not all(map(is_real, ends)):
         raise TypeError(f"{what} must be two numbers (low, high), got {shown(value)}; {step}")
-    low, high = map(_as_float, ends)
+    low, high = map(as_float, ends)
     if not low < high:
         raise ValueError(f"{what} must be (low, high) with low < high, got {shown(value)}; {step}")
     return low, high
@@ -169,7 +169,7 @@ def require_amount(what: str, value: object, step: str) -> float:
     """
     if not is_real(value):
         raise TypeError(f"{what} must be a number, got {shown(value)}; {step}")
-    number = _as_float(value)
+    number = as_float(value)
     if not 0 <= number < math.inf:
         raise ValueError(f"{what} must be finite and >= 0, got {shown(value)}; {step}")
     return number
@@ -206,7 +206,8 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _as_float(number: Any) -> float:
+def as_float(number: Any) -> float:
+    """A real number as a float, infinite where it is too large for one."""
     try:
         return float(number)
     except OverflowError:  # of an integer

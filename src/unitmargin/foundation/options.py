@@ -37,13 +37,13 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise ValueError(_first_mistake(type(self), error)) from None
 
-    def changed(self: Own, **changes: Any) -> Own:
+    def changed(self: Own, /, **changes: Any) -> Own:
         """A judged copy with other values; a mapping changes single options of a section."""
         values = dict(self)
         for name, change in changes.items():

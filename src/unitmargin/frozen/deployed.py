@@ -158,17 +158,25 @@ class FrozenNetwork(Network):
     def proof(self, profile: Profile) -> Proof:
         """The network's evaluation under the profile, and the proved bounds of it.
 
+        The bounds are a copy of those of :meth:`kept_proof`.
+        """
+        found = self.kept_proof(profile)
+        with torch.inference_mode(False):
+            return found._replace(bounds=found.bounds.copied())
+
+    def kept_proof(self, profile: Profile) -> Proof:
+        """The proof itself, whose bounds are read and never written.
+
         Kept until a layer or weight is replaced or changed, by whatever means, and then proved
-        again; the bounds are a copy. Cost: seconds for the widest layers the first time, one
-        comparison of all weights after.
+        again. Cost: seconds for the widest layers the first time, one comparison of all weights
+        after.
 
         Raises:
             ProfileError: the environment breaks an assumption of the profile.
             ValueError: a weight that the profile cannot hold, or a layer of unknown rounding.
         """
         with torch.inference_mode(False):  # what is kept has to serve gradients too
-            found = self._up_to_date().proof(profile)
-            return found._replace(bounds=found.bounds.copied())
+            return self._up_to_date().proof(profile)
 
     def stored(self, profile: Profile) -> list[Stored]:
         """What is stored and what the profile evaluates, to be compared with later."""

@@ -5,6 +5,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
+def require_several_classes(count: int) -> None:
+    """Raise a ValueError for a network of one class."""
+    if count < 2:
+        raise ValueError(
+            f"a network must have at least 2 classes, got {count}: one class has no boundary; "
+            "train it on several"
+        )
+
+
 def pair_margins(
     logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch classes"]:

@@ -136,7 +136,7 @@ class Windows(Arrangement):
 
     def cut(self, x: Maps) -> Slices:
         rows = _rows(x)
-        if self.size > 1:  # windows of one pixel are in order
+        if self._mixes(rows):
             rows = rows.index_select(1, self._orders(self.shift, x.device)[0])
         return rows.reshape(1, -1, self.size**2 * x.shape[1])
 
@@ -151,9 +151,14 @@ class Windows(Arrangement):
 
     def _back(self, slices: Slices, channels: int, shift: int) -> Maps:
         rows = slices.reshape(-1, self.pixels, channels)
-        if self.size > 1:
+        if self._mixes(rows):
             rows = rows.index_select(1, self._orders(shift, slices.device)[1])
         return _maps(rows, self.map_size)
+
+    def _mixes(self, rows: Tensor) -> bool:
+        """Whether an order is needed: windows of one pixel are in order, and nothing has none,
+        whose making would take the time of a map."""
+        return self.size > 1 and not (makes_numbers() and rows.numel() == 0)
 
     def _orders(self, shift: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Kept for all calls whose tensors are numbers; what is kept is read by ``index_select``

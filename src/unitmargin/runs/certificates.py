@@ -156,7 +156,7 @@ def write_certificates(
     certificates are read.
 
     Raises:
-        ValueError: a class that the model does not have, or a file that is no model.
+        ValueError: a class that the model does not have.
     """
     facts = table.with_suffix(".json")
     columns: dict[str, Any] = {"index": range(len(certificates))}
@@ -215,6 +215,11 @@ def read_certificates(table: Path, model: Path, inputs: Path) -> Certificates:
             if found != true:
                 raise ValueError(f"{name}_name in line {row + 2} must be {true!r}, got {found!r}")
     tensors = {name: torch.from_numpy(np.array(columns[name])) for name in TENSORS}
+    claimed = (tensors["predicted"] < 0) & (tensors["radius"] > 0)
+    if bool(claimed.any()):
+        row = int(claimed.nonzero()[0])
+        found = float(tensors["radius"][row])
+        raise ValueError(f"radius in line {row + 2} must be 0, of no class, got {found}")
     hashed = facts.numbers_sha256
     return Certificates(**tensors, profile=facts.profile, source=source, numbers_sha256=hashed)
 

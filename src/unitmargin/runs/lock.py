@@ -62,7 +62,9 @@ def given_names(folder: Path) -> set[str]:
 
 
 def _this_process() -> str:
+    """In words, in which bytes that are no Unicode are escaped."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    command = command.encode(errors="backslashreplace").decode()
     started = datetime.now().astimezone().isoformat(" ", "seconds")
     return f"process {os.getpid()} on {platform.node()} since {started} ({command})"
 

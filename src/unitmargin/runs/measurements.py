@@ -67,10 +67,10 @@ def read_measurements(file: Path, model: Path) -> Measurements:
             row | {name: stack[number] for name, stack in pictures.items()}
             for number, row in enumerate(content["exhibits"])
         ]
-        norms = tensors.pop("gradient_norms")
+        content["gradient_norms"] = tensors.pop("gradient_norms")
     except (LookupError, TypeError) as error:
         raise ValueError(f"it must hold measurements, got {error!r} from reading it") from None
-    plane = Plane(**tensors) if tensors else None
-    measurements = Measurements(**content, gradient_norms=norms, plane=plane)
+    content["plane"] = Plane(**tensors) if tensors else None
+    measurements = Measurements(**content)
     require_hash("model_sha256", measurements.model_sha256, model)
     return measurements

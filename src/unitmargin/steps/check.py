@@ -21,9 +21,18 @@ def check_files(
 
     ``model`` and ``inputs`` are looked for next to the certificates, the model in the folder around
     them, too, where certificates of new inputs lie. It imports no torch.
+
+    Raises:
+        FileNotFoundError: one of the files is missing.
+        ValueError: a file that is no table.
     """
     named = certificates.suffix.lower() == ".csv" and not certificates.is_dir()
-    table = certificates if named or certificates.is_file() else certificates / "certificates.csv"
+    if certificates.is_file() and not named:
+        raise ValueError(
+            f"certificates must be a folder or a .csv file, got {certificates}; pass the folder of "
+            "certificates.csv"
+        )
+    table = certificates if named else certificates / "certificates.csv"
     folder = table.parent
     new = "MODEL --data DATA --out "
     certify = f"certify {'' if _is_run(folder) else new}{folder}"
@@ -40,7 +49,8 @@ def check_files(
     for file, step in files:
         if not file.is_file():
             step = f"check the path behind {given[file]}" if file in given else step
-            raise FileNotFoundError(f"{file} does not exist; {step}")
+            state = "is a folder" if file.is_dir() else "does not exist"
+            raise FileNotFoundError(f"{file} {state}; {step}")
     verdicts, profile = check(*(file for file, _ in files))
     written = folder / "checked.csv"
     place = f"-> {written}"
