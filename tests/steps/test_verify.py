@@ -32,17 +32,12 @@ from unitmargin.models.freezing import freeze
 from unitmargin.reporting.summary import read_evidence
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe
+from unitmargin.runs.searching import DEFAULT_SOLVERS, UNIT_BOX, choose_boxes
 from unitmargin.solvers import SOLVERS
-from unitmargin.steps import verify as step
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
-from unitmargin.steps.verify import (
-    UNIT_BOX,
-    choose_boxes,
-    verify,
-    verify_run,
-)
+from unitmargin.steps.verify import verify, verify_run
 from unitmargin.training.options import TrainingOptions
 
 NAMES = ["orthogonality", "upd", "unit_gradient", "closed_form_outside_radius"]
@@ -347,7 +342,7 @@ def test_boxes_follow_the_data() -> None:
 
 
 def test_the_default_solver_is_known() -> None:
-    assert set(step.DEFAULT_SOLVERS) <= set(SOLVERS)
+    assert set(DEFAULT_SOLVERS) <= set(SOLVERS)
 
 
 def test_the_rounding_attack_is_one_more_check(

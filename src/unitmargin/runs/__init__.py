@@ -3,5 +3,5 @@
 __all__ = [
     "certificates", "certified", "certifier", "findings", "folder", "history", "linked", "lock",
     "measurements", "opening", "ownership", "provenance", "reading", "recipe", "searches",
-    "settings", "shipped", "weights",
+    "searching", "settings", "shipped", "weights",
 ]  # fmt: skip

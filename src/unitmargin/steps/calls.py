@@ -10,10 +10,11 @@ from unitmargin.foundation.files import as_path, require_path
 from unitmargin.foundation.numbers import require_whole, shown
 from unitmargin.runs.findings import Findings
 from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.searching import DEFAULT_SOLVERS, BoxChoice
 from unitmargin.steps.compare import PAGE, compare_runs
 from unitmargin.steps.explore import explore_run
 from unitmargin.steps.report import report_run
-from unitmargin.steps.verify import DEFAULT_SOLVERS, BoxChoice, verify_run
+from unitmargin.steps.verify import verify_run
 
 
 def verify(

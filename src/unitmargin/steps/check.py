@@ -33,6 +33,28 @@ def check_files(
             "certificates.csv"
         )
     table = certificates if named else certificates / "certificates.csv"
+    verdicts, profile = check(*_files(table, model, inputs))
+    written = table.with_name("checked.csv")
+    place = f"-> {written}"
+    try:
+        write(verdicts, written)
+    except OSError as error:  # the verdict is for whoever can read, too
+        place = f"({written} could not be written: {error.strerror})"
+    failed = [verdict for verdict in verdicts if verdict.reason]
+    silent = sum(verdict.certificate.radius == 0.0 and not verdict.reason for verdict in verdicts)
+    lines = [
+        f"check: NOT CONFIRMED row {verdict.certificate.row}: {verdict.reason}"
+        for verdict in failed[:SHOWN]
+    ]
+    lines.append(
+        f"check: {len(verdicts) - len(failed) - silent} certificates confirmed, {len(failed)} not, "
+        f"{silent} claim nothing, profile {profile} {place}"
+    )
+    return "\n".join(lines), not failed
+
+
+def _files(table: Path, model: Path | None, inputs: Path | None) -> list[Path]:
+    """The table, its facts, the model and the inputs; raises unless all are there."""
     folder = table.parent
     new = "MODEL --data DATA --out "
     certify = f"certify {'' if _is_run(folder) else new}{folder}"
@@ -51,24 +73,7 @@ def check_files(
             step = f"check the path behind {given[file]}" if file in given else step
             state = "is a folder" if file.is_dir() else "does not exist"
             raise FileNotFoundError(f"{file} {state}; {step}")
-    verdicts, profile = check(*(file for file, _ in files))
-    written = folder / "checked.csv"
-    place = f"-> {written}"
-    try:
-        write(verdicts, written)
-    except OSError as error:  # the verdict is for whoever can read, too
-        place = f"({written} could not be written: {error.strerror})"
-    failed = [verdict for verdict in verdicts if verdict.reason]
-    silent = sum(verdict.certificate.radius == 0.0 and not verdict.reason for verdict in verdicts)
-    lines = [
-        f"check: NOT CONFIRMED row {verdict.certificate.row}: {verdict.reason}"
-        for verdict in failed[:SHOWN]
-    ]
-    lines.append(
-        f"check: {len(verdicts) - len(failed) - silent} certificates confirmed, {len(failed)} not, "
-        f"{silent} claim nothing, profile {profile} {place}"
-    )
-    return "\n".join(lines), not failed
+    return [file for file, _ in files]
 
 
 def _is_run(folder: Path) -> bool:

@@ -11,11 +11,12 @@ from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_mark
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.reading import RunReading
 from unitmargin.runs.recipe import Recipe, read_recipe
+from unitmargin.runs.searching import DEFAULT_SOLVERS, choose_solvers
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
-from unitmargin.steps.verify import DEFAULT_SOLVERS, choose_solvers, verify_run
+from unitmargin.steps.verify import verify_run
 from unitmargin.training.processes import leave_processes
 
 ALL = "all"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from torch import Tensor
 
@@ -16,14 +15,11 @@ from unitmargin.certificates.findings import (
     rounding_finding,
     search_finding,
 )
-from unitmargin.certificates.joined import join_searches
 from unitmargin.certificates.plane import PLANE_SHAPE, sample_plane
-from unitmargin.certificates.spaces import Box, Space, input_space, normalised_space
 from unitmargin.certificates.stored import stored_finding
 from unitmargin.certificates.tightness import (
     Search,
     describe,
-    search_boundary,
     tightness,
 )
 from unitmargin.data import Samples
@@ -38,16 +34,15 @@ from unitmargin.runs.measurements import Measurements
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
 from unitmargin.runs.searches import write_searches
-from unitmargin.solvers import SOLVERS
-from unitmargin.solvers.choice import Choice, read_choice
+from unitmargin.runs.searching import (
+    DEFAULT_SOLVERS,
+    BoxChoice,
+    choose_boxes,
+    choose_solvers,
+    choose_spaces,
+    search_all,
+)
 from unitmargin.training.processes import joined_processes
-
-DEFAULT_SOLVERS = ("sphere_tracing",)
-
-UNIT_BOX = (0.0, 1.0)
-"""Where pixels live; the box of the paper's tables."""
-
-BoxChoice = Literal["auto", "off", "only"]
 
 GRADIENT_SAMPLES = 256
 """Test samples whose pairwise gradient norms the report draws."""
@@ -100,29 +95,6 @@ def _lower_bound_findings(figures: Audit) -> list[Finding]:
         f"{', '.join(layers)} not GNP" if layers else "no UPD head"
     )
     return [*findings, not_run("unit_gradient", reason), not_run(CLOSED_FORM, reason)]
-
-
-def choose_boxes(samples: Samples, choice: BoxChoice) -> list[Box | None]:
-    """Without a box, and in [0, 1] where all data lie in it, as far as the choice allows.
-
-    Raises:
-        ValueError: the box alone is asked for, and some test input lies outside it.
-    """
-    low, high = (float(end) / samples.scale for end in samples.ends())
-    fits = low >= UNIT_BOX[0] and high <= UNIT_BOX[1]
-    if choice == "only" and not fits:
-        span = f"from {low:g} to {high:g}"
-        raise ValueError(f"box can be 'only' for inputs in [0, 1], got inputs {span}; use 'off'")
-    free: list[Box | None] = [] if choice == "only" else [None]
-    return [*free, UNIT_BOX] if fits and choice != "off" else free
-
-
-def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
-    """The solvers with their options, each choice once, or an error that lists the known ones."""
-    if not words:
-        known = ", ".join(SOLVERS)
-        raise ValueError(f"solvers must be one or more of {known}, got none; choose among them")
-    return tuple(dict.fromkeys(read_choice(word) for word in words))
 
 
 def measure(
@@ -197,19 +169,16 @@ def verify_run(
     boxes = choose_boxes(test, box)
     chosen = test.spread(count)
     inputs, labels = test.batch(chosen)
-    behind = normalised_space(frozen) if normalised else None
-    spaces = [input_space(frozen), *([] if behind is None else [behind])]
-    processes = joined_processes()
     folder.require_free()
-    answers = [
-        _search(space, test, certificates, rows[processes.rank :: processes.count], choice, at)
-        for space in spaces
+    everything = test.spread(len(test))
+    asked = [
+        (space, everything if choice.name in whole else chosen, choice, at)
+        for space in choose_spaces(frozen, normalised)
         for at in boxes
         for choice in choices
-        for rows in [test.spread(len(test)) if choice.name in whole else chosen]
     ]
-    every = zip(*processes.gather([answers]), strict=True)
-    searches = [join_searches([part for part in parts if part is not None]) for parts in every]
+    searches = search_all(test, certificates, asked)
+    processes = joined_processes()
     if not processes.first:
         processes.wait()
         return "", True
@@ -217,14 +186,7 @@ def verify_run(
     found.append(search_finding(searches))
     if rounding:
         found.append(rounding_finding(frozen, inputs, chosen))
-    findings = Findings(
-        passed=not any(row.failed for row in found),
-        samples=len(inputs),
-        **provenance(),
-        model_sha256=sha256,
-        checks=found,
-        solvers=[describe(search) for search in searches],
-    )
+    findings = _findings(found, searches, len(inputs), sha256)
     measurements = measure(frozen, test, certificates, sha256)
     with folder.hold(PATIENCE):
         write_searches(folder.solvers_file, searches)
@@ -234,22 +196,17 @@ def verify_run(
     return _message(folder, findings, searches), findings.passed
 
 
-def _search(
-    space: Space,
-    test: Samples,
-    certificates: Certificates,
-    chosen: Tensor,
-    choice: Choice,
-    box: Box | None,
-) -> Search | None:
-    """The search of one process beside the radii that were certified, None where there is no sample
-    for it."""
-    if not len(chosen):
-        return None
-    inputs, labels = test.batch(chosen)
-    radius, options = certificates.radius[chosen], dict(choice.options)
-    return search_boundary(
-        space, inputs, labels, chosen, choice.name, box, radius=radius, **options
+def _findings(
+    found: Sequence[Finding], searches: Sequence[Search], samples: int, model_sha256: str
+) -> Findings:
+    """What checks.json says."""
+    return Findings(
+        passed=not any(row.failed for row in found),
+        samples=samples,
+        **provenance(),
+        model_sha256=model_sha256,
+        checks=list(found),
+        solvers=[describe(search) for search in searches],
     )
 
 

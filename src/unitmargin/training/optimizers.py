@@ -71,19 +71,11 @@ def build_optimizers(
     for name, rate in rates.items():
         require_amount(name, rate, "pass a number such as 0.01")
     require_whole("interval", interval, 1, "use 1, or 8")
-    moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
-    real = [parameter for parameters in moved for parameter in parameters.real]
-    paired = [parameter for parameters in moved for parameter in parameters.paired]
-    if not all(isinstance(parameter, nn.Parameter) for parameter in (*real, *paired)):
-        raise TypeError(
-            "weights on the manifold must be parameters, got a parametrisation of one, which does "
-            "not stay there; call torch.nn.utils.parametrize.remove_parametrizations on its layer"
-        )
+    real, paired = _on_manifold(model)
     known = {id(parameter) for parameter in (*real, *paired)}
-    free = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
-    # Layers may share a weight, which moves once.
-    real, paired = (
-        [p for p in dict.fromkeys(stacks) if p.requires_grad] for stacks in (real, paired)
+    free, real, paired = (
+        [parameter for parameter in parameters if parameter.requires_grad]
+        for parameters in ([p for p in model.parameters() if id(p) not in known], real, paired)
     )
     if not (free or real or paired):
         raise ValueError(
@@ -101,3 +93,16 @@ def build_optimizers(
         chosen = [group for group in groups if group["params"]]
         optimizers.append(ManifoldDescent(chosen, lr=manifold_rate, interval=interval))
     return optimizers
+
+
+def _on_manifold(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The parameters that move on the manifold, real and paired; one that layers share is one."""
+    moved = [m.manifold_parameters() for m in model.modules() if isinstance(m, TrainableLayer)]
+    real = dict.fromkeys(parameter for parameters in moved for parameter in parameters.real)
+    paired = dict.fromkeys(parameter for parameters in moved for parameter in parameters.paired)
+    if not all(isinstance(parameter, nn.Parameter) for parameter in (*real, *paired)):
+        raise TypeError(
+            "weights on the manifold must be parameters, got a parametrisation of one, which does "
+            "not stay there; call torch.nn.utils.parametrize.remove_parametrizations on its layer"
+        )
+    return list(real), list(paired)

@@ -34,6 +34,9 @@ from unitmargin.training.trainer import Trainer
 Data = Given | TarShards | Dataset
 """What is trained and evaluated on."""
 
+Kept = tuple[Path, Identity]
+"""A checkpoint: its file, and what it is of."""
+
 
 @dataclass(frozen=True)
 class TrainResult:
@@ -99,13 +102,7 @@ def train(
         >>> len(result.history)
         2
     """
-    require_kind("model", model, Classifier, "pass a unitmargin model")
-    require_faithful(model)
-    if test_data is None and isinstance(train_data, Dataset):
-        test_data = train_data.test
-    by_loader = isinstance(train_data, DataLoader)
-    samples = None if by_loader else _fitting(model, "train_data", train_data)
-    test = None if test_data is None else _test_samples(model, test_data)
+    samples, test = _judged(model, train_data, test_data)
     options = _changed(options, changes)
     if after_epoch is not None and not callable(after_epoch):
         raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
@@ -124,12 +121,10 @@ def train(
         domain = joint_domain(samples, test)
         model.to(place)
         near = samples.near(place)
-        trainer = sampled = drawn_trainer(model, near, options, processes, quiet, place)
+        trainer = drawn = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
-            if processes.first:
-                require_writable(file)
             kept = file, identify(model, samples, test, options, classes)
-            history += [EpochRecord(**row) for row in sampled.restore(*kept)]
+            history += _restored(drawn, kept)
         _set_domain(model, domain)
     require_moving(options.schedule, trainer.steps)
     test = None if test is None else test.near(place)
@@ -141,14 +136,34 @@ def train(
             if after_epoch and processes.first:
                 after_epoch(tuple(history))
             if kept and processes.first:
-                sampled.save(*kept, [asdict(record) for record in history])
+                drawn.save(*kept, [asdict(record) for record in history])
     model.eval()
     return TrainResult(model, tuple(history))
 
 
-def _taught(
-    trainer: Trainer, model: Classifier, kept: tuple[Path, Identity] | None
-) -> Lesson | None:
+def _judged(
+    model: Classifier, train_data: Data, test_data: Data | None
+) -> tuple[Samples | TarShards | None, Samples | None]:
+    """The samples to train on, None of a loader, and to evaluate on; raises unless they fit the
+    model, and the model is one."""
+    require_kind("model", model, Classifier, "pass a unitmargin model")
+    require_faithful(model)
+    if test_data is None and isinstance(train_data, Dataset):
+        test_data = train_data.test
+    by_loader = isinstance(train_data, DataLoader)
+    samples = None if by_loader else _fitting(model, "train_data", train_data)
+    return samples, None if test_data is None else _test_samples(model, test_data)
+
+
+def _restored(trainer: DrawnTrainer, kept: Kept) -> list[EpochRecord]:
+    """The epochs of a checkpoint, from which the trainer goes on; raises for a file that could not
+    be written."""
+    if trainer.processes.first:
+        require_writable(kept[0])
+    return [EpochRecord(**row) for row in trainer.restore(*kept)]
+
+
+def _taught(trainer: Trainer, model: Classifier, kept: Kept | None) -> Lesson | None:
     """The lesson of a training of samples, if it has a teacher: it takes their labels from it."""
     options = trainer.options
     if not (isinstance(trainer, SampleTrainer) and options.teacher_epochs):
