@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 SITE_STAMP := .venv/installed-docs
-# Two processes of one thread each: the networks of the tests are too small for more. A file stays in
-# one process, so that what its tests share is made once.
+# Two processes of one thread each: the networks of the tests are too small for more. Each has half of
+# the tests in their order, so that what a file shares is mostly made once; who is done takes from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: install demo check test test-nightly docs docs-links clean

@@ -1,4 +1,4 @@
-"""Types and shapes are checked at run time, in so many calls a test."""
+"""Types and shapes are checked at run time, so many times a test."""
 
 import os
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from jaxtyping import config
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CHECKED = int(os.environ.get("UNITMARGIN_CHECKED", "10000"))
-"""Calls of a test that are checked, which takes half a second; 0: all of them, as at night. Later
-ones repeat the functions of the first ones, in loops of searches and trainings."""
+"""Checks of a test, two a call, of its arguments and of its answer; 0: all of them, as at night.
+Later calls repeat the functions of the first ones, in loops of searches and trainings."""
 
 _left = CHECKED
 
 
 def begin() -> None:
-    """Check the calls that follow, until there were ``CHECKED``."""
+    """Check the calls that follow, until there were ``CHECKED`` checks."""
     global _left
     _left = CHECKED
     config.update("jaxtyping_disable", False)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
@@ -66,6 +66,8 @@ def test_what_is_told_first_lies_below_some_radius(radius: torch.Tensor, told: f
 
 
 @given(st.lists(POSITIVE, min_size=1, max_size=40))
+@example([1.0101, 1.0111, 1.0151, 1.0153, 1.0155])
+@example([5.01, 5.11, 5.147, 5.148, 5.149])
 def test_a_table_rises_from_0_and_holds_what_is_told_first(values: list[float]) -> None:
     found = choose_epsilons(radii(*values), pixels=False)
     assert found.table[0] == 0.0
@@ -73,6 +75,7 @@ def test_a_table_rises_from_0_and_holds_what_is_told_first(values: list[float]) 
     assert all(a < b for a, b in zip(found.table, found.table[1:], strict=False))
     assert {found.headline, found.second} <= set(found.positive)
     assert found.headline <= found.second
+    assert found.second < max(values) or max(values) < 1e-300
     assert all(map(math.isfinite, found.table))
 
 

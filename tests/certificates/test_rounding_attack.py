@@ -67,14 +67,14 @@ def test_t5_weights_of_sixteen_bits(name: str, dtype: torch.dtype) -> None:
 
 def test_t5_a_bound_without_its_slack_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """T15: without the rounding terms the sound radius is margin / L, and the attack says so."""
-    original = FrozenNetwork.proof
+    original = FrozenNetwork.kept_proof
 
     def without(frozen: FrozenNetwork, profile: Profile) -> Proof:
         proof = original(frozen, profile)
         bounds = proof.bounds
         return proof._replace(bounds=replace(bounds, alpha=0 * bounds.alpha, beta=0 * bounds.beta))
 
-    monkeypatch.setattr(FrozenNetwork, "proof", without)
+    monkeypatch.setattr(FrozenNetwork, "kept_proof", without)
     frozen = network()
     x = near_boundary(frozen, points(40), 1e-4)
     found = rounding_attack(frozen, x, "float32", FEW)

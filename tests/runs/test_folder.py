@@ -167,8 +167,21 @@ def test_an_exported_folder_is_none_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").touch()
     with pytest.raises(RunError, match=r"got one with the model\.onnx of an export; choose"):
         folder.require_own(recipe)
-    folder.weights_file.touch()
-    folder.require_own(recipe)
+    for file in (folder.weights_file, folder.checkpoint_file, folder.teacher_file):
+        file.touch()
+        folder.require_own(recipe)
+        file.unlink()
+
+
+def test_a_training_that_lost_its_recipe_is_its_own(tmp_path: Path) -> None:
+    """So `train` writes it again, which compares what the weights were trained as."""
+    folder = RunFolder(tmp_path)
+    for file in (folder.weights_file, folder.history_file, folder.model_file):
+        file.touch()
+    folder.require_own(Recipe(name="a"))
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RunError, match=r"got one with thesis\.tex; choose"):
+        folder.require_own(Recipe(name="a"))
 
 
 def test_the_split_of_a_run_is_not_lost_where_it_cannot_be_written(
@@ -221,9 +234,9 @@ def test_a_file_is_no_place_for_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match="File exists"):
         RunFolder(tmp_path / "file").require_free()
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(NotADirectoryError, match=f"{tmp_path}/file'$"):
         RunFolder(tmp_path / "file/below").require_free()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="'/proc'$"):
         RunFolder("/proc/absent/below").require_free()
     RunFolder(tmp_path / "absent/below").require_free()
     assert not (tmp_path / "absent").exists()

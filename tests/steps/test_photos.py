@@ -9,6 +9,8 @@ from data.tiny import photo, png, write_folder, zip_bytes
 from tables import read_rows
 
 from unitmargin.foundation.files import file_sha256
+from unitmargin.foundation.tensors import read_tensors, write_tensors
+from unitmargin.frozen import load
 from unitmargin.runs.certifier import open_certifier
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
@@ -125,6 +127,19 @@ def test_weights_are_frozen_with_the_images_that_they_were_trained_on(
     run.recipe_file.write_text(write_recipe(recipe))
     freeze_run(run)
     assert run.model_file.read_bytes() == before
+
+
+def test_weights_of_before_are_frozen_with_the_images_of_the_recipe(base: Path) -> None:
+    run = RunFolder(base / "run")
+    tensors, header = read_tensors(run.weights_file)
+    origin = json.loads(header["origin"])
+    assert origin.pop("images") == {"resize": 8}
+    write_tensors(run.weights_file, tensors, header | {"origin": json.dumps(origin)})
+    facts = load(run.model_file).facts
+    freeze_run(run)
+    found = load(run.model_file).facts
+    assert found["images"] == {"resize": 8}
+    assert found == facts | {"weights_sha256": file_sha256(run.weights_file)}
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"classes": []}', "{" * 9])

@@ -1,7 +1,7 @@
 """The radii at which a run is told: the field's for pixels, else round ones of its own radii."""
 
 import math
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import NamedTuple
 
 from unitmargin.certificates.accuracy import EPSILONS, HEADLINE_EPSILON
@@ -65,14 +65,14 @@ def choose_epsilons(radius: Values, pixels: bool) -> Epsilons:
     if not len(ordered):
         return Epsilons((0.0, 1.0), 1.0, 1.0)
     quantiles = [float(ordered[round(level * (len(ordered) - 1))]) for level in LEVELS]
-    rounded = [round_radius(value) for value in quantiles]
-    for digits in range(2, MOST_DIGITS + 1):
-        if len(set(rounded)) < len(set(quantiles)):
-            rounded = [float(f"{value:.{digits}g}") for value in quantiles]
+    rounded, digits = [round_radius(value) for value in quantiles], 1
+    while len(set(rounded)) < len(set(quantiles)) and digits < MOST_DIGITS:
+        digits += 1
+        rounded = [float(f"{value:.{digits}g}") for value in quantiles]
     largest = float(ordered[-1])
     for level in (HEADLINE, SECOND):
         if rounded[level] >= largest:
-            rounded[level] = _round_below(largest)
+            rounded[level] = _round_below(largest, digits)
     table = (0.0, *sorted(set(rounded)))
     return Epsilons(table, rounded[HEADLINE], rounded[SECOND])
 
@@ -90,8 +90,14 @@ def round_radius(value: float) -> float:
     return rounded if math.isfinite(rounded) else value
 
 
-def _round_below(value: float) -> float:
-    """The largest number below it whose leading digits are ``PREFERRED``; itself if none is."""
+def _round_below(value: float, digits: int) -> float:
+    """The largest number of so many digits below it, of one those of ``PREFERRED``; itself if none
+    is positive."""
+    if digits > 1:
+        context = Context(prec=digits, rounding=ROUND_FLOOR)
+        below = context.create_decimal(repr(value))
+        below = below if float(below) < value else context.next_minus(below)
+        return float(below) or value
     exponent = int(f"{value:e}".split("e")[1])
     near = (float(f"{digits}e{exponent + step}") for digits in PREFERRED for step in (-1, 0))
     return max((number for number in near if 0.0 < number < value), default=value)

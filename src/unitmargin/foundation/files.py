@@ -263,11 +263,13 @@ def nameless_file(place: Path) -> Iterator[IO[bytes]]:
         OSError: what the system refuses, a folder below a file included; it names the folder.
     """
     there = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    made = False
     try:
         with TemporaryFile(dir=there) as file:
+            made = True
             yield file
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
+    except OSError as error:  # before it is made, of a name that nobody gave
+        if error.errno is None or (made and error.filename is not None):
             raise
         raise OSError(error.errno, error.strerror, str(there)) from error
 

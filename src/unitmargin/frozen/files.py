@@ -139,7 +139,7 @@ def _require_own_kinds(frozen: FrozenNetwork) -> None:
         if known not in (None, own_kind(layer)):
             raise TypeError(
                 f"{name} must be what a file calls {layer.kind!r}, of type {known.__name__}, got "
-                f"{type(layer).__name__}; give it a kind of its own"
+                f"{type(layer).__name__}; save what is made of this package's layers alone"
             )
 
 

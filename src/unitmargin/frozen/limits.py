@@ -72,11 +72,13 @@ def facts_text(facts: Mapping[Any, Any]) -> str:
         text = json.dumps(facts, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"facts must be JSON values, but {error}; leave others out") from None
-    if json.loads(text) != facts:
-        raise ValueError(
-            f"facts must come back from JSON as they are, got {shown(facts)}; name them by text, "
-            "and make lists of tuples"
-        )
+    back = json.loads(text)
+    for name, fact in facts.items():
+        if name not in back or back[name] != fact:
+            raise ValueError(
+                f"facts must come back from JSON as they are, got {shown({name: fact})}; name them "
+                "by text, and make lists of tuples"
+            )
     return text
 
 

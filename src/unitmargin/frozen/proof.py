@@ -142,8 +142,8 @@ class Proofs:
         """Raise unless products are what the bounds assume: those of the profile, and the float64
         ones on the device and in the processor that norms are bounded by."""
         wide, device = PROFILES["float64"], self.source.device
-        for asked, place in {(profile.name, device), (wide.name, device), (wide.name, CPU)}:
-            require_arithmetic(PROFILES[asked], place)
+        for asked, place in dict.fromkeys(((profile, device), (wide, device), (wide, CPU))):
+            require_arithmetic(asked, place)
 
 
 def _known(wide: FixedNetwork) -> Known:

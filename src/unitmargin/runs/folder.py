@@ -80,7 +80,7 @@ class RunFolder:
     @property
     def exported(self) -> bool:
         """Whether export wrote the folder: its certificates are those that its card speaks of."""
-        return (self.path / GRAPH).is_file() and not self.weights_file.is_file()
+        return (self.path / GRAPH).is_file() and not self._trained
 
     def require(self, file: Path, command: str) -> Path:
         """The file, or an error that names the step that writes it."""
@@ -113,26 +113,30 @@ class RunFolder:
     @property
     def begun(self) -> bool:
         """Whether an epoch was trained, be it of a teacher."""
-        trained = (
-            self.teacher_file, self.checkpoint_file, self.weights_file, self.model_file
-        )  # fmt: skip
-        return self.recipe_file.is_file() and any(file.exists() for file in trained)
+        return self.recipe_file.is_file() and (self._trained or self.model_file.exists())
+
+    @property
+    def _trained(self) -> bool:
+        """Whether files are there that a training leaves, and no export."""
+        files = self.teacher_file, self.checkpoint_file, self.weights_file
+        return any(file.exists() for file in files)
 
     def require_own(self, recipe: Recipe) -> None:
         """Raise if the folder belongs to another recipe.
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
         in which a training may be extended. A folder in which no epoch was trained belongs to none;
-        one that holds other things, without a recipe more than a split, or a recipe that somebody
-        wrote, is none of a run, and neither is one that export wrote.
+        one that holds other things, a recipe that somebody wrote, or more than a split with neither
+        a recipe nor a training is none of a run, and neither is one that export wrote.
         """
         files = {self.split_file}
-        if self.recipe_file.is_file():
+        if self.recipe_file.is_file() or self._trained:
             files = {file for file in vars(self).values() if isinstance(file, Path)} - {self.path}
             files |= {self.path / log for log in LOGS}
-        foreign = "" if self.begun else foreign_content(self.path, files, self.recipe_file)
         if self.exported:
             foreign = f"the {GRAPH} of an export"
+        else:
+            foreign = "" if self.begun else foreign_content(self.path, files, self.recipe_file)
         if foreign:
             raise RunError(
                 f"{self.path} must be absent, empty or a run folder, got one with {foreign}; "

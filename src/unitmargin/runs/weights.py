@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 
 from unitmargin.data import Dataset, Encoding
 from unitmargin.foundation.failures import one_line
@@ -29,7 +29,8 @@ class Origin(Options):
         in_shape: of an input.
         provenance: hardware, torch and commit of the training.
         encoding: what became of the columns of a table.
-        images: how images were prepared; see :class:`unitmargin.data.ImageOptions`.
+        images: how images were prepared; see :class:`unitmargin.data.ImageOptions`. None: weights
+            of a version that did not write it.
     """
 
     format: Literal["unitmargin-weights-1"] = "unitmargin-weights-1"
@@ -37,11 +38,11 @@ class Origin(Options):
     in_shape: list[PositiveInt]
     provenance: dict[str, str]
     encoding: Encoding | None = None
-    images: dict[str, Any] = Field(default_factory=dict)
+    images: dict[str, Any] | None = None
 
     def require_images(self, images: Mapping[str, Any], file: Path) -> None:
         """Raise a ValueError unless ``file`` was trained on images that were prepared so."""
-        if self.images != images:
+        if self.images is not None and self.images != images:
             raise ValueError(
                 f"{file} was trained on images prepared with {_words(self.images)}, not "
                 f"{_words(images)}; restore the recipe, or train in another folder"

@@ -33,8 +33,8 @@ def freeze_run(folder: RunFolder, data: Path | None = None) -> str:
         folder.dataset(data)
     classes = origin.identity.data.classes
     frozen = freeze(model, DTYPES[recipe.dtype], classes, profile=recipe.profile)
-    if origin.images:
-        frozen.facts[IMAGES_FACT] = origin.images
+    if images := recipe.data.images():
+        frozen.facts[IMAGES_FACT] = images
     frozen.facts |= origin.provenance | {WEIGHTS_FACT: sha256}
     if origin.encoding is not None:
         frozen.facts[ENCODING] = origin.encoding.model_dump(exclude_none=True)

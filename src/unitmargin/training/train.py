@@ -123,8 +123,10 @@ def train(
         near = samples.near(place)
         trainer = drawn = drawn_trainer(model, near, options, processes, quiet, place)
         if file:
+            if processes.first:
+                require_writable(file)
             kept = file, identify(model, samples, test, options, classes)
-            history += _restored(drawn, kept)
+            history += [EpochRecord(**row) for row in drawn.restore(*kept)]
         _set_domain(model, domain)
     require_moving(options.schedule, trainer.steps)
     test = None if test is None else test.near(place)
@@ -153,14 +155,6 @@ def _judged(
     by_loader = isinstance(train_data, DataLoader)
     samples = None if by_loader else _fitting(model, "train_data", train_data)
     return samples, None if test_data is None else _test_samples(model, test_data)
-
-
-def _restored(trainer: DrawnTrainer, kept: Kept) -> list[EpochRecord]:
-    """The epochs of a checkpoint, from which the trainer goes on; raises for a file that could not
-    be written."""
-    if trainer.processes.first:
-        require_writable(kept[0])
-    return [EpochRecord(**row) for row in trainer.restore(*kept)]
 
 
 def _taught(trainer: Trainer, model: Classifier, kept: Kept | None) -> Lesson | None:
