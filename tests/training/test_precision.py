@@ -174,35 +174,39 @@ def test_unknown_names_and_unsafe_choices_are_refused() -> None:
 
 
 SETTINGS = """
-import torch, unitmargin as um
-{setting}
-before = [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,
-          torch.backends.mkldnn.matmul.fp32_precision]
-x, y = torch.rand(8, 2), torch.arange(8) % 2
-for precision in ("float32", "bfloat16", "tf32"):
-    model = um.DenseUGNN((2,), 2, linear="manifold", head="manifold")
-    um.train(model, (x, y), epochs=1, quiet=True, precision=precision)
-assert before == [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,
-                  torch.backends.mkldnn.matmul.fp32_precision]
+import os, sys, torch, unitmargin as um
+
+def stated():
+    return [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,
+            torch.backends.mkldnn.matmul.fp32_precision]
+
+def kept(setting):
+    exec(setting)
+    before = stated()
+    x, y = torch.rand(8, 2), torch.arange(8) % 2
+    for precision in ("float32", "bfloat16", "tf32"):
+        model = um.DenseUGNN((2,), 2, linear="manifold", head="manifold")
+        um.train(model, (x, y), epochs=1, quiet=True, precision=precision)
+    return before == stated()
+
+for setting in sys.argv[1:]:
+    if not (child := os.fork()):  # settings of a process cannot be taken back
+        os._exit(0 if kept(setting) else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "",
+def test_settings_of_precision_are_left_as_they_are() -> None:
+    settings = (
+        "pass",
         "torch.set_float32_matmul_precision('medium')",
         "torch.backends.fp32_precision = 'tf32'",
         "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
         "torch.backends.mkldnn.matmul.fp32_precision = 'bf16'",
-    ],
-)
-def test_settings_of_precision_are_left_as_they_are(setting: str) -> None:
-    program = SETTINGS.format(setting=setting)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", SETTINGS, *settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0"] * len(settings), done.stderr
 
 
 def test_compilers_may_ask_for_the_precision() -> None:
