@@ -1,6 +1,7 @@
 """T9: certificates of one device hold on the other. Skipped without a CUDA device."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from torch import Tensor
 
 from unitmargin import UGNN, certify, freeze
 from unitmargin.certificates.rounding_attack import near_boundary, rounding_attack
-from unitmargin.frozen import FrozenNetwork
+from unitmargin.deployment.export import export_onnx
+from unitmargin.frozen import FrozenNetwork, save
 from unitmargin.frozen.profiles import PROFILES, ProfileError
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -78,3 +80,12 @@ def test_split_sums_keep_to_their_bound(columns: int) -> None:
     error = (left @ right.mT).double() - left.double() @ right.double().mT
     bound = 50_000 * 2.0**-24 / (1 - 50_000 * 2.0**-24) + 1e-9
     assert bool((error.abs() <= bound * (left.abs().double() @ right.abs().double().mT)).all())
+
+
+def test_a_network_on_cuda_is_saved_and_exported(tmp_path: Path) -> None:
+    files = []
+    for device in ("cpu", "cuda"):
+        files.append(tmp_path / f"{device}.safetensors")
+        save(network(device), files[-1])
+        export_onnx(network(device), files[-1].with_suffix(".onnx"))
+    assert files[0].read_bytes() == files[1].read_bytes()

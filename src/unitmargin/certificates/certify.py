@@ -147,11 +147,10 @@ def traceable_certificate(logits: Logits, bounds: Bounds, norms: Values) -> Cert
     value, so exports and compilers take it as one graph."""
     matrices = bounds.lipschitz, bounds.alpha, bounds.beta
     lipschitz, alpha, beta = (matrix.to(logits.device) for matrix in matrices)
-
-    def steep(label: Labels) -> Tensor:
-        return steepness(lipschitz[label], beta[label], bounds.input_scale)
-
-    found = _certificate(logits, steep, alpha, beta, norms)
+    scale = bounds.input_scale
+    found = _certificate(
+        logits, lambda label: steepness(lipschitz[label], beta[label], scale), alpha, beta, norms
+    )
     radius = found.radius * DOWN
     largest = bounds.largest.constant + bounds.largest.slope * (norms + bounds.input_scale * radius)
     claimed = (largest < bounds.limit) & (radius >= SMALLEST)
