@@ -140,6 +140,7 @@ def test_provenance_says_where_it_was_made() -> None:
 def test_a_folder_of_a_run_that_has_no_recipe_yet_is_its_own(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     RunFolder(tmp_path).require_own(Recipe(name="a"))
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

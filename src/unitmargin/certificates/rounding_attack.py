@@ -80,7 +80,7 @@ def rounding_attack(
     """
     chosen = choose("profile", profile, PROFILES)
     network = evaluate or frozen.deployed(profile)
-    inputs, proof = x.detach().to(chosen.dtype), frozen.proof(chosen)
+    inputs, proof = x.detach().to(chosen.dtype), frozen.kept_proof(chosen)
     with torch.no_grad():
         logits = network(inputs)
     certificate = sound_certificate(logits, proof.bounds, proof.input_norms(inputs))

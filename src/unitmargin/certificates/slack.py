@@ -41,7 +41,7 @@ def largest_slack(frozen: FrozenNetwork) -> float | None:
     require_frozen(frozen)
     if frozen.domain is None:
         return None
-    proof = frozen.proof(find_profile(frozen.profile))
+    proof = frozen.kept_proof(find_profile(frozen.profile))
     low, high = _widest(frozen.domain)
     middle = low + 0.5 * (high - low)
     half = math.nextafter(max(middle - low, high - middle), math.inf)

@@ -73,14 +73,15 @@ def _of_any_evaluation(
     """Label and margins in float64; the slack of the network's profile, the largest of all classes;
     and the largest radius that an evaluation of that profile may give."""
     given = require_inputs(frozen, inputs, "any")
-    exact, own = frozen.proof(PROFILES["float64"]), frozen.proof(PROFILES[frozen.profile])
+    exact, own = (frozen.kept_proof(PROFILES[name]) for name in ("float64", frozen.profile))
     with torch.no_grad():
         logits = exact.evaluate(given).double()
     label = logits.argmax(1)
     margins = pair_margins(logits, label)
     error, error_of_exact = (_errors(proof, given, label) for proof in (own, exact))
-    bounds = own.bounds
-    steep = steepness(bounds.lipschitz, bounds.beta, bounds.input_scale).to(logits.device)[label]
+    matrices = own.bounds.lipschitz, own.bounds.beta
+    lipschitz, beta = (matrix.to(logits.device)[label] for matrix in matrices)
+    steep = steepness(lipschitz, beta, own.bounds.input_scale)
     others = torch.isfinite(margins)  # the label's own column is infinite
     quotients = ((margins + error_of_exact - error) / steep).where(others, torch.inf)
     slack = 2.0 * (error + error_of_exact).where(others, 0.0).max(1).values

@@ -32,7 +32,7 @@ class CertifyingNetwork(nn.Module):
 
     def __init__(self, frozen: FrozenNetwork, profile: Profile) -> None:
         super().__init__()
-        bounds = frozen.proof(profile).bounds
+        bounds = frozen.kept_proof(profile).bounds
         self.network = frozen.deployed(profile)
         self.normalisation = frozen.in_float64().normalisation
         with torch.inference_mode(False):

@@ -23,7 +23,7 @@ def write_program(frozen: FrozenNetwork) -> tuple[Graph, dict[str, str]]:
     """
     graph = Graph()
     given = _inputs(graph, frozen.in_shape)
-    bounds = frozen.proof(PROFILES["float64"]).bounds
+    bounds = frozen.kept_proof(PROFILES["float64"]).bounds
     x = normalised = given
     with torch.device("cpu"):  # whose tensors are arrays, whatever the default device
         for layer in frozen.features():

@@ -153,7 +153,8 @@ class FrozenNetwork(Network):
         Proved from the stored weights in float64 (docs/soundness.md); the diagonal is zero. A copy.
         Cost: that of :meth:`proof`.
         """
-        return self.proof(PROFILES["float64"]).bounds.lipschitz
+        with torch.inference_mode(False):
+            return self.kept_proof(PROFILES["float64"]).bounds.lipschitz.clone()
 
     def proof(self, profile: Profile) -> Proof:
         """The network's evaluation under the profile, and the proved bounds of it.
