@@ -40,6 +40,7 @@ def gradients(model: Classifier, precision: str, again: bool) -> list[Tensor]:
     return [loss.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
 
 
+@pytest.mark.usefixtures("multiplied")
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_equal_to_the_last_bit(kind: str, precision: str) -> None:
@@ -99,6 +100,7 @@ def weights(**changes: Any) -> dict[str, list[Any]]:
     return {name: value.tolist() for name, value in model.state_dict().items()}
 
 
+@pytest.mark.usefixtures("multiplied")
 @pytest.mark.parametrize("options", [{}, {"precision": "bfloat16"}, {"pieces": 4}])
 def test_a_training_ends_with_the_same_weights(options: dict[str, Any]) -> None:
     assert weights(recompute_activations=True, **options) == weights(**options)

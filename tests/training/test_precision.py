@@ -21,7 +21,13 @@ from unitmargin.orthogonal import (
 )
 from unitmargin.orthogonal.bcop import BCOPConv2d
 from unitmargin.orthogonal.skew import SkewConv2d, exponential
-from unitmargin.training.precision import PRECISIONS, require_precision, training_precision
+from unitmargin.training import precision
+from unitmargin.training.precision import (
+    PRECISIONS,
+    multiplies_bfloat16,
+    require_precision,
+    training_precision,
+)
 from unitmargin.training.train import train
 
 CPU = torch.device("cpu")
@@ -109,6 +115,7 @@ def images() -> tuple[torch.Tensor, torch.Tensor]:
     return centres[labels] + 0.05 * torch.randn(64, 1, 16, 16, generator=generator), labels
 
 
+@pytest.mark.usefixtures("multiplied")
 def test_bfloat16_trains_and_keeps_the_weights_orthogonal() -> None:
     data = images()
     options = {"epochs": 8, "batch_size": 32, "learning_rate": 1e-2, "quiet": True}
@@ -117,6 +124,7 @@ def test_bfloat16_trains_and_keeps_the_weights_orthogonal() -> None:
     assert last.orthogonality_error < 1e-5
 
 
+@pytest.mark.usefixtures("multiplied")
 def test_logits_are_float32_and_gradients_point_the_same_way() -> None:
     x, labels = images()
     logits, gradients = {}, {}
@@ -133,7 +141,32 @@ def test_logits_are_float32_and_gradients_point_the_same_way() -> None:
         assert float(torch.cosine_similarity(exact, rounded, dim=0)) > 0.95
 
 
+def test_a_device_that_would_emulate_bfloat16_trains_in_float32_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda _: False)
+    weights = {}
+    for name in ("float32", "bfloat16"):
+        network = train(model(), images(), epochs=2, batch_size=32, precision=name).model
+        weights[name] = network.state_dict()
+        said = "precision bfloat16: products are in float32, cpu has nothing shorter"
+        assert capsys.readouterr().out.count(said) == (name == "bfloat16")
+    for kept, taken in zip(*(one.values() for one in weights.values()), strict=True):
+        assert torch.equal(kept, taken)
+    train(model(), images(), epochs=1, precision="bfloat16", quiet=True)
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0)])
+def test_a_gpu_multiplies_bfloat16_from_ampere_on(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    assert multiplies_bfloat16(torch.device("cuda", 1)) == (capability >= (8, 0))
+
+
 @pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.usefixtures("multiplied")
 def test_the_global_setting_comes_back(name: str) -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     with pytest.raises(RuntimeError, match="stop"), training_precision(name, CPU):
@@ -150,6 +183,7 @@ def test_tf32_is_asked_for_inside_alone() -> None:
     assert torch.backends.cuda.matmul.fp32_precision == before
 
 
+@pytest.mark.usefixtures("multiplied")
 def test_certificates_never_come_from_a_short_precision() -> None:
     frozen, (x, _) = freeze(model()), images()
     plain = certify(frozen, x)
@@ -175,6 +209,9 @@ def test_unknown_names_and_unsafe_choices_are_refused() -> None:
 
 SETTINGS = """
 import os, sys, torch, unitmargin as um
+from unitmargin.training import precision as precisions
+
+precisions.multiplies_bfloat16 = lambda device: True
 
 def stated():
     return [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,

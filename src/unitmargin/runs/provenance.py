@@ -6,9 +6,11 @@ from pathlib import Path
 
 import torch
 
+from unitmargin.training.precision import product_type
+
 
 def hardware() -> str:
-    """Processor, threads and accelerator, in a few words."""
+    """Processor with the instructions that torch uses, threads and accelerator, in a few words."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -16,8 +18,15 @@ def hardware() -> str:
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     name = next(models, platform.processor() or platform.machine())
     threads = torch.get_num_threads()
-    words = f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+    words = f"{name} with {instructions()}, {threads} thread{'s' if threads > 1 else ''}"
     return f"{words}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else words
+
+
+def instructions() -> str:
+    """The vector instructions that torch uses here, and bfloat16 where it multiplies that."""
+    multiplied = product_type(torch.device("cpu"), torch.float32)
+    short = " and bfloat16" if multiplied == torch.bfloat16 else ""
+    return torch.backends.cpu.get_cpu_capability() + short
 
 
 def commit() -> str:

@@ -24,6 +24,7 @@ from unitmargin.training.lesson import Lesson
 from unitmargin.training.loader import LoaderTrainer, loaded_range
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.precision import tell_products
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.schedules import require_moving
@@ -109,19 +110,20 @@ def train(
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
+    tell_products(options.precision, place, quiet)
+    given = options, processes, quiet, place
     trainer: Trainer
     history: list[EpochRecord] = []
     kept = None
     if samples is None:
         _require_no_checkpoint(file)
-        trainer = _loader_trainer(model, train_data, test, options, processes, quiet, place)
+        trainer = _loader_trainer(model, train_data, test, *given)
     else:
         options.require_inputs(samples.in_shape)
         require_teachable(samples, options)
         domain = joint_domain(samples, test)
         model.to(place)
-        near = samples.near(place)
-        trainer = drawn = drawn_trainer(model, near, options, processes, quiet, place)
+        trainer = drawn = drawn_trainer(model, samples.near(place), *given)
         if file:
             if processes.first:
                 require_writable(file)
@@ -139,8 +141,7 @@ def train(
                 after_epoch(tuple(history))
             if kept and processes.first:
                 drawn.save(*kept, [asdict(record) for record in history])
-    model.eval()
-    return TrainResult(model, tuple(history))
+    return TrainResult(model.eval(), tuple(history))
 
 
 def _judged(
