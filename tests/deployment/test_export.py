@@ -160,6 +160,13 @@ def test_every_optimisation_of_the_engine(level: str, tmp_path: Path) -> None:
         assert require_agreement(frozen, model, torch.rand(3, *frozen.in_shape)) > 0
 
 
+@pytest.mark.parametrize("name", ["model", "model.safetensors", "model.onnx.gz"])
+def test_a_name_that_no_guard_opens_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="path must end in .onnx, got 'model.*'; name the file so"):
+        um.export_onnx(um.freeze(um.DenseUGNN((2,), 2)), tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_any_batch_an_empty_one_too(tmp_path: Path) -> None:
     frozen = convolution((3, 4))
     model = exported(frozen, tmp_path)

@@ -143,6 +143,28 @@ def test_a_network_of_float64_answers_float64_inputs_as_they_are(folder: Path) -
     assert one(guard, np.array([np.nan, 0.0])).reason == "not finite in float64"
 
 
+def test_a_guard_is_not_opened_where_denormal_numbers_are_flushed(half_planes: Path) -> None:
+    """Opening it computes what is constant in the network."""
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor flushes nothing")
+    try:
+        with pytest.raises(RuntimeError, match="an exported network needs denormal numbers"):
+            Guard(half_planes)
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1.0, float("inf")])
+def test_another_threshold_is_judged_as_the_first(half_planes: Path, value: float) -> None:
+    guard = Guard(half_planes, 0.3)
+    with pytest.raises(ValueError, match="reject_below must be"):
+        guard.reject_below = value
+    assert guard.reject_below == 0.3
+    guard.reject_below = 1.0
+    assert guard.reject_below == 1.0
+    assert not one(guard, np.array([0.9, 0.1])).certified
+
+
 def test_denormal_numbers_that_are_flushed_are_an_error(half_planes: Path) -> None:
     guard, x = opened(half_planes), np.array([0.9, 0.9])
     assert guard(x)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -84,7 +85,11 @@ def test_rows_are_a_mapping_several_of_them_or_a_frame(guard: Guard) -> None:
     frame = pd.DataFrame(rows, index=["x", "y"])
     answers = guard(rows)
     assert [answer.predicted for answer in answers] == [1, 0]  # type: ignore[union-attr]
-    for several in (tuple(rows), frame, frame.convert_dtypes(), frame[["age", "ward"]]):
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    for several in (
+        tuple(rows), frame, frame.convert_dtypes(), frame[["age", "ward"]], arrow,
+        *arrow.to_batches(),
+    ):  # fmt: skip
         assert guard(several) == answers
     for single in (rows[0], frame.iloc[0], pd.Series(rows[0])):
         assert one(guard, single) == answers[0]  # type: ignore[index]
@@ -118,7 +123,7 @@ def test_arrays_are_the_numbers_that_the_encoding_gives(guard: Guard) -> None:
         ({"ward": 2}, "'ward' is no known category: '2'"),
         ({"ward": "a\n" * 99}, "'ward' is no known category: 'a\\na\\na\\n"),
         ({"age": "", "ward": "west"}, "no value for 'age'"),
-        ({"age": 1e4}, "outside the domain [-5.0, 5.0]: entries from 0.0 to 498.0"),
+        ({"age": 1e4}, "outside the domain [-5.0, 5.0]: 'age' = '10000.0' becomes 498.0"),
     ],
 )
 def test_no_value_of_a_cell_raises(guard: Guard, change: dict[str, Any], reason: str) -> None:
@@ -153,8 +158,12 @@ def test_whatever_a_cell_holds_is_answered(guard: Guard, change: dict[str, Any])
         (ROW | {"age": [1]}, TypeError, "'age' of x must be a number, a word or None, got list"),
         (ROW | {"age": np.ones(2)}, TypeError, "'age' of x must be a number, .* got ndarray; pass"),
         (ROW | {"ward": b"north"}, TypeError, "'ward' of x must be a number, .* got bytes; pass"),
-        ([ROW, 3], TypeError, "x must be a NumPy array or a tensor, got list"),
-        ("age", TypeError, "x must be a NumPy array or a tensor, got str"),
+        ([ROW, 3], TypeError, "x must be rows of the table, .* got list; pass a mapping from"),
+        ("age", TypeError, "x must be rows of the table, .* got str; pass a mapping from"),
+        (np.array([50, 0, 1, 0]), TypeError, "rows of the table, .* got an array of int64; pass"),
+        (np.array([50, "north"]), TypeError, "rows of the table, .* got an array of <U21; pass"),
+        (pd.DataFrame([ROW]).itertuples(), TypeError, "rows of the table, .* got map; pass"),
+        ([ROW, ROW | {None: ["x"]}], ValueError, "got more cells than columns in row 1; mend"),
         (
             pd.Series([20, 60, "north"], index=["age", "age", "ward"]),
             ValueError,

@@ -12,7 +12,13 @@ from unitmargin.data.dataset import Dataset, joint_domain
 from unitmargin.data.decoded import MixedSizesError
 from unitmargin.data.decoding import spare_cores
 from unitmargin.data.digits import digits
-from unitmargin.data.encoding import ENCODING, Encoding, radius_units, read_encoding
+from unitmargin.data.encoding import (
+    ENCODING,
+    Encoding,
+    radius_units,
+    read_encoding,
+    stated_units,
+)
 from unitmargin.data.files import DataError, left_out, not_found
 from unitmargin.data.given import Given, as_samples, is_torch_data, read_batches
 from unitmargin.data.image_options import ImageOptions
@@ -37,7 +43,7 @@ __all__ = [
     "SplitOptions", "TableOptions", "TarShards", "as_samples", "augment", "crop_flip", "draw_crops",
     "holds_images", "holds_splits", "image_shards", "is_torch_data", "joint_domain",
     "left_out", "load_dataset", "not_found", "radius_units", "random_crop_flip", "read_batches",
-    "read_encoding", "read_inputs", "spare_cores", "usable",
+    "read_encoding", "read_inputs", "spare_cores", "stated_units", "usable",
 ]  # fmt: skip
 
 Loader = Callable[..., Dataset]
@@ -133,8 +139,8 @@ def _require_wanted(name: str, options: Mapping[str, Any]) -> None:
         if value is not None and option not in OPTIONS.get(name, ()):
             owners = " and ".join(f'"{owner}"' for owner in OPTIONS if option in OPTIONS[owner])
             step = f"it is an option of {owners}"
-            if (name, option) == ("table", "test"):
-                step = "name the table of test rows by table=TableOptions(test=...)"
+            if name == "table" and option in TableOptions.model_fields:
+                step = f"pass it as table=TableOptions({option}=...)"
             raise ValueError(
                 f"{option} must be left out for data set {name!r}, got {shown(value)}; {step}"
             )

@@ -22,6 +22,9 @@ from unitmargin.foundation.options import Options, among
 SCALES = ("none", "features", "units")
 """Columns as they are, in standard deviations of the training rows, or in units that were named."""
 
+ROUNDED = 1e-4
+"""Share of the range of a column that rounding may move its numbers by."""
+
 ENCODING = "encoding"
 """The fact under which a model file and an exported file state it."""
 
@@ -65,6 +68,20 @@ class Column(Options):
                 f"{given[place]:g}; correct it, or choose a larger unit"
             )
         return entries[:, None]
+
+    def require_digits(self, trained: Float64[np.ndarray, " n"]) -> None:
+        """Raise a ValueError where rounding to float32 moves training numbers by more than
+        ``ROUNDED`` of their range: a radius is one of rounded numbers."""
+        entries = scaled_to_unit(trained, self.shift, self.unit).astype(np.float64)
+        with np.errstate(all="ignore"):
+            moved = float(np.abs(entries * self.unit - (trained - self.shift)).max())
+            width = float(trained.max() - trained.min())
+        if ROUNDED * width < moved < math.inf:
+            raise ValueError(
+                f"{shown(self.name)} must keep its digits in float32, got numbers that differ by "
+                f'{width:g} and are rounded by {moved:g}; write scale = "features", or subtract '
+                "what they have in common"
+            )
 
     def _words(self, rows: Rows) -> Float32[np.ndarray, "n width"]:
         known = {word: place for place, word in enumerate(self.categories or ())}
@@ -130,9 +147,10 @@ class Encoding(Options):
 
     def require_header(self, header: list[str]) -> None:
         """Raise unless a table has all columns and no others; the label may be there or not."""
-        names = [column.name for column in self.columns]
-        missing = [name for name in names if name not in header]
-        extra = [name for name in header if name not in (*names, self.label, *self.ignored)]
+        names, known = [column.name for column in self.columns], {*header}
+        missing = [name for name in names if name not in known]
+        others = {*names, self.label, *self.ignored}
+        extra = [name for name in header if name not in others]
         for word, found, step in (
             ("a table without", missing, "add them"),
             ("also", extra, "leave them out"),
@@ -159,6 +177,12 @@ def read_encoding(stated: Any, in_shape: tuple[int, ...]) -> Encoding | None:
             f"{encoding.width}; freeze the network again"
         )
     return encoding
+
+
+def stated_units(stated: Any, in_shape: tuple[int, ...]) -> str:
+    """What radii are measured in, in words, by what a file states of its training table."""
+    encoding = read_encoding(stated, in_shape)
+    return radius_units(None if encoding is None else encoding.units)
 
 
 def numbers(rows: Rows, name: str) -> Float64[np.ndarray, " n"]:

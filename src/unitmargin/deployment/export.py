@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unitmargin import __version__
 from unitmargin.certificates.agreement import AGREEMENT, allowed_difference
 from unitmargin.certificates.certify import certify
-from unitmargin.data import ENCODING, radius_units, read_encoding
+from unitmargin.data import ENCODING, stated_units
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, read_hashed, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, load, require_frozen, save
@@ -64,8 +64,8 @@ def export_onnx(
         TypeError: a model that is not frozen, or no path.
         FileNotFoundError: no such model file.
         ImportError: onnx or onnxruntime is missing; they are the extra ``deploy``.
-        ValueError: another type of inputs, more than 2 GB of numbers, a layer without nodes, a
-            folder, or a model file of another network.
+        ValueError: a name that does not end in .onnx, another type of inputs, more than 2 GB of
+            numbers, a layer without nodes, a folder, or a model file of another network.
         DisagreementError: another label or radius in ONNX Runtime.
 
     Example:
@@ -82,6 +82,8 @@ def export_onnx(
     """
     require_frozen(frozen)
     file = require_path("path", path)
+    if file.suffix.lower() != ".onnx":
+        raise ValueError(f"path must end in .onnx, got {file.name!r}; name the file so")
     require_choice("inputs", inputs, ("float32", "float64"))
     origin = None if model_file is None else require_path("model_file", model_file)
     require_engines()
@@ -132,14 +134,14 @@ def _own_sha256(frozen: FrozenNetwork, file: Path) -> str:
 
 def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
     """The metadata of the file."""
-    encoding = read_encoding(frozen.facts.get(ENCODING), frozen.in_shape)
+    encoding = frozen.facts.get(ENCODING)
     return {
         "format": FORMAT,
         "classes": list(frozen.classes),
         "in_shape": list(frozen.in_shape),
         "domain": frozen.domain,
-        "units": radius_units(None if encoding is None else encoding.units),
-        "encoding": frozen.facts.get(ENCODING),
+        "units": stated_units(encoding, frozen.in_shape),
+        "encoding": encoding,
         IMAGES_FACT: frozen.facts.get(IMAGES_FACT),
         "profile": "float64",
         "model_sha256": model_sha256,

@@ -87,7 +87,11 @@ def text_of(cell: Any) -> str:
     return str(held).strip()
 
 
-def scaled_to_unit(numbers: NDArray[np.float64], shift: float, unit: float) -> NDArray[np.float32]:
+def scaled_to_unit(
+    numbers: NDArray[np.float64],
+    shift: float | NDArray[np.float64],
+    unit: float | NDArray[np.float64],
+) -> NDArray[np.float32]:
     """``(x - shift) / unit``, computed in float64 and rounded; infinite where float32 ends."""
     with np.errstate(all="ignore"):
         return np.asarray((numbers - shift) / unit).astype(np.float32)

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import sound_certificate
+from unitmargin.data import ENCODING, stated_units
 from unitmargin.foundation.files import read_hashed
 from unitmargin.frozen import load
 from unitmargin.frozen.profiles import find_profile, require_environment
@@ -46,7 +47,8 @@ class FrozenModel:
         self.domain = frozen.domain
         self.profile = chosen.name
         self.dtype = np.dtype(chosen.definition()["dtype"])
-        self.encoding = frozen.facts.get("encoding")
+        self.encoding = frozen.facts.get(ENCODING)
+        self.units = stated_units(self.encoding, frozen.in_shape)
         self.images = frozen.facts.get(IMAGES_FACT)
         self._path = path
         self._profile = chosen

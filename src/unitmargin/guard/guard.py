@@ -29,7 +29,7 @@ from unitmargin.guard.answer import (
 from unitmargin.guard.inputs import FLOATS, judged, require_array
 from unitmargin.guard.onnx_model import SMALLEST_NORMAL
 from unitmargin.guard.opening import open_model
-from unitmargin.guard.rows import RowReader, rows_of
+from unitmargin.guard.rows import Row, RowReader, require_encoded, rows_of
 
 CHUNK = 2**20
 """Numbers that are evaluated at once, 340 images of CIFAR-10: memory does not follow the batch."""
@@ -73,9 +73,9 @@ class Guard:
     and raises where they changed; only those of a model file can be compared again.
 
     Attributes:
-        reject_below: the threshold.
+        reject_below: the threshold; it may be set.
         model: the network: its ``classes``, ``in_shape``, ``domain``, ``dtype``, ``profile``,
-            ``model_sha256``.
+            ``model_sha256``, ``units``.
 
     Args:
         path: an exported network (``.onnx``, which needs NumPy and onnxruntime alone), or a model
@@ -88,7 +88,8 @@ class Guard:
 
     Raises:
         TypeError: an argument of another kind; when called, what is no array of real numbers and no
-            row of a table; of a model file, a hook of the forward pass of all modules.
+            row of a table, or to a network of a table integers; of a model file, a hook of the
+            forward pass of all modules.
         ValueError: a negative or infinite threshold, a file of another kind or a damaged one, an
             option that the file does not have; when called, integers, another shape, or other
             columns than those of the table.
@@ -119,7 +120,7 @@ class Guard:
         sealed: bool = True,
         threads: int | None = None,
     ) -> None:
-        self.reject_below = _require_threshold(reject_below)
+        self.reject_below = reject_below
         file = require_path("path", path)
         self.model = open_model(file, profile, sealed, threads)
         self._name = file.stem
@@ -140,17 +141,25 @@ class Guard:
                 "a guard must answer in the process that opened it, got a call in a fork; open it "
                 "after the fork"
             )
-        batch, reasons, single = self._read(x)
+        batch, rows, reasons, single = self._read(x)
         length = max(1, CHUNK // math.prod(self.model.in_shape))
         answers: list[Answer] = []
         with np.errstate(all="ignore"):  # what overflows or is NaN is rejected
             for first in range(0, len(batch), length):
                 answers += self._answers(batch[first : first + length])
-        for place, reason in enumerate(reasons):
-            if reason:
-                answers[place] = Answer(None, None, 0.0, reason, NOT_ENCODED, None, None, 0.0)
+            for place, row in enumerate(rows):
+                answers[place] = self._of_row(answers[place], row, batch[place], reasons[place])
         self._count(answers, started)
         return answers[0] if single else answers
+
+    @property
+    def reject_below(self) -> float:
+        """The threshold; another one is judged as the first."""
+        return self._reject_below
+
+    @reject_below.setter
+    def reject_below(self, value: float) -> None:
+        self._reject_below = _require_threshold(value)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -188,16 +197,26 @@ class Guard:
             "path of its file"
         )
 
-    def _read(self, x: object) -> tuple[NDArray[Any], list[str], bool]:
-        """The batch, why some rows of a table are no inputs, and whether one input was given."""
-        given = None if self._reader is None else rows_of(x)
-        if self._reader is None or given is None:
-            shape = self.model.in_shape
-            array = require_array(x, shape)
-            single = array.ndim == len(shape)
-            return array[None] if single else array, [], single
-        rows, single = given
-        return *self._reader.encode(rows), single
+    def _read(self, x: object) -> tuple[NDArray[Any], list[Row], list[str], bool]:
+        """The batch, the rows of a table that it was, why some are no inputs, and whether one input
+        was given."""
+        if self._reader is not None:
+            if (given := rows_of(x)) is not None:
+                rows, single = given
+                batch, reasons = self._reader.encode(rows)
+                return batch, rows, reasons, single
+            require_encoded(x)
+        array = require_array(x, self.model.in_shape)
+        single = array.ndim == len(self.model.in_shape)
+        return array[None] if single else array, [], [], single
+
+    def _of_row(self, answer: Answer, row: Row, entries: NDArray[Any], reason: str) -> Answer:
+        """The answer to a row of a table, with the cell that is at fault."""
+        if reason:
+            return Answer(None, None, 0.0, reason, NOT_ENCODED, None, None, 0.0)
+        if self._reader is None or self.model.domain is None or answer.outcome != OUTSIDE_DOMAIN:
+            return answer
+        return answer._replace(reason=self._reader.outside(row, entries, self.model.domain))
 
     def _answers(self, batch: NDArray[Any]) -> list[Answer]:
         """Answers of a batch, which is evaluated at once.
@@ -232,11 +251,12 @@ class Guard:
         if low < lowest or high > highest:
             domain = list(self.model.domain or ())
             return OUTSIDE_DOMAIN, f"outside the domain {domain}: entries from {low!s} to {high!s}"
-        if radius == 0.0:
+        if not radius > 0.0:
             return NO_CLAIM, "no claim"
-        if radius <= self.reject_below:
-            return BELOW_THRESHOLD, too_small(radius, self.reject_below)
-        return CERTIFIED, CERTIFIED
+        threshold = self._reject_below
+        if radius > threshold:
+            return CERTIFIED, CERTIFIED
+        return BELOW_THRESHOLD, too_small(radius, threshold)
 
     def _count(self, answers: list[Answer], started: float) -> None:
         counts = Counter(answer.outcome for answer in answers)

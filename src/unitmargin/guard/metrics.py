@@ -7,9 +7,8 @@ from weakref import WeakKeyDictionary
 
 from unitmargin.guard.answer import OUTCOMES
 
-RADII = tuple(2.0**power for power in range(-10, 5))
-"""Upper ends of the buckets of radii: from a quarter of a step of a byte on [0, 1] to its diameter
-for images of 16 x 16 pixels."""
+RADII = tuple(2.0**power for power in range(-20, 11))
+"""Upper ends of the buckets of radii, 1e-6 to 1024: networks have units of their own."""
 
 SECONDS = tuple(1e-4 * 2.0**power for power in range(15))
 """Upper ends of the buckets of latencies: 0.1 ms to 1.6 s."""

@@ -81,6 +81,7 @@ class OnnxModel:
         ImportError: onnxruntime is not installed.
         FileNotFoundError: no such file.
         ValueError: a file that is damaged or edited, or was not written by ``unitmargin export``.
+        RuntimeError: denormal numbers are flushed to zero in this thread.
     """
 
     def __init__(self, path: str | Path, threads: int | None = None, level: str = "all") -> None:
@@ -91,6 +92,7 @@ class OnnxModel:
             raise FileNotFoundError(f"{file} does not exist; {STEP}")
         content = file.read_bytes()
         digest = _require_content(file, content)
+        require_denormals("an exported network")  # opening it computes what is constant in it
         self.session = _open(file, content, threads, level)
         stated = _metadata(file, self.session)
         if stated.get("format") != FORMAT:
@@ -114,11 +116,7 @@ class OnnxModel:
             ValueError: integers or truth values, or another shape.
             RuntimeError: denormal numbers are flushed to zero in this thread.
         """
-        if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
-            raise RuntimeError(
-                f"profile {self.profile} needs denormal numbers, but this thread flushes them to "
-                "zero; look for torch.set_flush_denormal, or for a library built with -ffast-math"
-            )
+        require_denormals(f"profile {self.profile}")
         require_floats(x)
         if x.shape[1:] != self.in_shape:
             raise ValueError(
@@ -145,6 +143,15 @@ class OnnxModel:
         missing = set(OUTPUTS) - {output.name for output in self.session.get_outputs()}
         if missing:
             raise ValueError(f"no output {', '.join(sorted(missing))}")
+
+
+def require_denormals(who: str) -> None:
+    """Raise a RuntimeError where this thread flushes denormal numbers to zero."""
+    if SMALLEST_NORMAL * 0.5 * 2.0 != SMALLEST_NORMAL:
+        raise RuntimeError(
+            f"{who} needs denormal numbers, but this thread flushes them to zero; look for "
+            "torch.set_flush_denormal, or for a library built with -ffast-math"
+        )
 
 
 def content_sha256(content: bytes, stated: str) -> str:

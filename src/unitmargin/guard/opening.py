@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from unitmargin.guard.onnx_model import Claims, OnnxModel
 
+MOST_THREADS = 1024
+"""More than processors have; onnxruntime starts as many as it is told."""
+
 
 @runtime_checkable
 class Model(Protocol):
@@ -20,6 +23,7 @@ class Model(Protocol):
     dtype: np.dtype[Any]
     profile: str
     model_sha256: str
+    units: str
     encoding: dict[str, Any] | None
     images: dict[str, Any] | None
 
@@ -59,9 +63,10 @@ def _open_exported(file: Path, profile: str | None, sealed: bool, threads: int |
             f"threads must be a whole number, got {type(threads).__name__}; leave it out for "
             "onnxruntime's choice"
         )
-    if threads is not None and threads < 1:
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise ValueError(
-            f"threads must be >= 1, got {threads}; leave it out for onnxruntime's choice"
+            f"threads must be from 1 to {MOST_THREADS}, got {str(threads)[:40]}; leave it out for "
+            "onnxruntime's choice"
         )
     model = OnnxModel(file, None if threads is None else int(threads))
     if profile not in (None, model.profile):

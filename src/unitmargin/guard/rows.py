@@ -1,8 +1,10 @@
 """Rows of a table as they are, made inputs by what a file states of its columns."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,29 +37,20 @@ class Column(NamedTuple):
     def width(self) -> int:
         return 1 if self.places is None else len(self.places)
 
-    def read(self, cell: str, entries: NDArray[np.float32]) -> str:
-        """Fill in the entries of a cell; why it cannot be read, if it cannot."""
+    def read(self, cell: str) -> tuple[float, str]:
+        """The number of a cell, or the place of its word; why it cannot be read, if it cannot."""
         if is_missing(cell):
-            return f"no value for {_shown(self.name)}"
-        return self._number(cell, entries) if self.places is None else self._word(cell, entries)
-
-    def _number(self, cell: str, entries: NDArray[np.float32]) -> str:
+            return 0.0, f"no value for {_shown(self.name)}"
+        if self.places is not None:
+            place = self.places.get(canonical(cell), -1)
+            return float(place), self.says("is no known category", cell) if place < 0 else ""
         if not is_number(cell):
-            return f"{_shown(self.name)} is no number: {_shown(cell)}"
+            return 0.0, self.says("is no number", cell)
         number = float(cell)
-        if not math.isfinite(number):
-            return f"{_shown(self.name)} is not finite: {_shown(cell)}"
-        entries[:] = scaled_to_unit(np.array(number), self.shift, self.unit)
-        if not np.isfinite(entries[0]):
-            return f"{_shown(self.name)} does not fit into float32 when scaled: {_shown(cell)}"
-        return ""
+        return (number, "") if math.isfinite(number) else (0.0, self.says("is not finite", cell))
 
-    def _word(self, cell: str, entries: NDArray[np.float32]) -> str:
-        word, places = canonical(cell), self.places or {}
-        if word not in places:
-            return f"{_shown(self.name)} is no known category: {_shown(cell)}"
-        entries[places[word]] = category_entry(self.unit)
-        return ""
+    def says(self, what: str, cell: str) -> str:
+        return f"{_shown(self.name)} {what}: {_shown(cell)}"
 
 
 class RowReader:
@@ -82,6 +75,10 @@ class RowReader:
                 "export the network again"
             ) from None
         self.width = sum(column.width for column in self.columns)
+        ends = accumulate((column.width for column in self.columns), initial=0)
+        self.starts = list(ends)[:-1]
+        scales = [(column.shift, column.unit) for column in self.columns if column.places is None]
+        self.shifts, self.units = np.array(scales, np.float64).reshape(-1, 2).T
         if in_shape != (self.width,):
             raise ValueError(
                 f"encoding must give {in_shape} entries, as many as an input has, got "
@@ -95,23 +92,57 @@ class RowReader:
             TypeError: a cell that holds several values.
             ValueError: a column that is missing or not known.
         """
-        inputs = np.zeros((len(rows), self.width), np.float32)
-        reasons = []
-        for entries, row in zip(inputs, rows, strict=True):
-            self._require_columns(row)
-            reasons.append(self._fill(entries, row))
-            if reasons[-1]:
+        known: Row | None = None
+        values, reasons = np.zeros((len(rows), len(self.columns))), []
+        for place, row in enumerate(rows):
+            if known is None or row.keys() != known.keys():
+                self._require_columns(row)
+            known = row
+            values[place], reason = self._values(row)
+            reasons.append(reason)
+        inputs = self._entries(values)
+        for place, entries in enumerate(inputs):
+            if not reasons[place] and not np.isfinite(entries).all():
+                reasons[place] = self._too_large(rows[place], entries)
+            if reasons[place]:
                 entries[:] = np.nan
         return inputs, reasons
 
-    def _fill(self, entries: NDArray[np.float32], row: Row) -> str:
-        end = 0
-        reason = ""
+    def outside(self, row: Row, entries: NDArray[np.float32], domain: tuple[float, float]) -> str:
+        """Which cell of a row has an entry outside of the domain, the first one, in a sentence."""
+        low, high = map(np.float32, domain)
+        place = int(((entries < low) | (entries > high)).argmax())
+        column = self.columns[bisect_right(self.starts, place) - 1]
+        cell = _shown(_text(row[column.name], column.name))
+        becomes = f"{_shown(column.name)} = {cell} becomes {entries[place]!s}"
+        return f"outside the domain {list(domain)}: {becomes}"
+
+    def _values(self, row: Row) -> tuple[list[float], str]:
+        """The number or place of each cell, and why the first that cannot be read cannot."""
+        values, first = [], ""
         for column in self.columns:
-            start, end = end, end + column.width
-            text = _text(row[column.name], column.name)
-            reason = reason or column.read(text, entries[start:end])
-        return reason
+            value, reason = column.read(_text(row[column.name], column.name))
+            values.append(value)
+            first = first or reason
+        return values, first
+
+    def _entries(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """The inputs of numbers and places, ``(rows, columns)``."""
+        inputs = np.zeros((len(values), self.width), np.float32)
+        of_numbers = [place for place, column in enumerate(self.columns) if column.places is None]
+        starts = [self.starts[place] for place in of_numbers]
+        inputs[:, starts] = scaled_to_unit(values[:, of_numbers], self.shifts, self.units)
+        for place, column in enumerate(self.columns):
+            if column.places is not None:
+                words = self.starts[place] + np.maximum(values[:, place], 0.0).astype(np.int64)
+                inputs[np.arange(len(values)), words] = category_entry(column.unit)
+        return inputs
+
+    def _too_large(self, row: Row, entries: NDArray[np.float32]) -> str:
+        finite = np.isfinite(entries[self.starts])
+        column = self.columns[int(finite.argmin())]
+        cell = _text(row[column.name], column.name)
+        return column.says("does not fit into float32 when scaled", cell)
 
     def _require_columns(self, row: Row) -> None:
         lost = [name for name in self.names if name not in row]
@@ -125,14 +156,18 @@ class RowReader:
 
 
 def rows_of(x: object) -> tuple[list[Row], bool] | None:
-    """The rows that are given as a mapping from columns to cells, as several of them, or as a data
-    frame or a row of one; whether it is a single row. None for anything else, which may be arrays.
+    """The rows that are given as a mapping from columns to cells, as several of them, as a data
+    frame or a row of one, or as a table of Arrow; whether it is a single row. None for anything
+    else, which may be arrays.
 
     Raises:
-        ValueError: two columns of one name.
+        ValueError: two columns of one name, or a row of more cells than columns.
     """
     if isinstance(x, type):
         return None
+    if hasattr(x, "column_names") and hasattr(x, "to_pylist"):
+        _distinct(x.column_names)
+        return [_row(row) for row in x.to_pylist()], False
     if hasattr(x, "columns") and hasattr(x, "__array__") and hasattr(x, "__getitem__"):
         columns = [list(x[name]) for name in _distinct(x.columns)]
         names = [str(name).strip() for name in x.columns]
@@ -144,11 +179,36 @@ def rows_of(x: object) -> tuple[list[Row], bool] | None:
     if isinstance(x, Mapping):
         return [_row(x)], True
     if isinstance(x, list | tuple) and all(isinstance(row, Mapping) for row in x):
-        return [_row(row) for row in x], False
+        return [_row(row, f" in row {place}") for place, row in enumerate(x)], False
     return None
 
 
-def _row(given: Mapping[Any, Any]) -> Row:
+def require_encoded(x: object) -> None:
+    """Raise a TypeError for what is not the numbers that rows are encoded to, but may be theirs.
+
+    Those of an array whose type is no floating one, and of a list, are mostly of the table itself.
+    What gives itself as no array for another reason is left to who reads it.
+    """
+    kind = type(x).__name__
+    if hasattr(x, "__array__") and not isinstance(x, type):
+        try:
+            dtype = np.asarray(x).dtype
+        except (TypeError, ValueError, RuntimeError):
+            return
+        if dtype.kind not in "biuOSTU":
+            return
+        kind = f"an array of {dtype}"
+    raise TypeError(
+        "x must be rows of the table, or an array of the floating point numbers that they are "
+        f"encoded to, got {kind}; pass a mapping from columns to cells for each row"
+    )
+
+
+def _row(given: Mapping[Any, Any], where: str = "") -> Row:
+    if None in given:  # where csv.DictReader keeps cells beyond its columns
+        raise ValueError(
+            f"x must have a column for each cell, got more cells than columns{where}; mend the row"
+        )
     return {str(name).strip(): given[name] for name in _distinct(given)}
 
 
