@@ -112,6 +112,22 @@ def test_points_and_pixels_stay_in_the_domain(low: float, high: float) -> None:
     assert math.isclose(found[1], high)
 
 
+@pytest.mark.parametrize(("sample", "stored"), [(7, 0.25), ("blank", 0.0)])
+def test_what_is_erased_within_one_stroke_is_as_it_was(sample: object, stored: float) -> None:
+    """The next dab of a stroke mixes with what the one before it left."""
+    call = f"""(() => {{
+      const subject = {{ size: 2, inputs: [9, 9, 0.5, 0.25], indices: [3, 7], low: 0 }};
+      const state = {{ sample: {json.dumps(sample)}, changes: new Map() }};
+      const entries = [entryOf(state, subject, 1)];
+      for (const value of [1, entries[0]]) {{
+        changeEntry(state, subject, 1, value);
+        entries.push(entryOf(state, subject, 1));
+      }}
+      return [entries, state.changes.size];
+    }})()"""
+    assert evaluate("page/state.js", call) == [[stored, 1, stored], 0]
+
+
 def sketch(radius: float, label: int) -> dict[str, Any]:
     found: dict[str, Any] = evaluate(
         "page/sketch.js",

@@ -15,7 +15,7 @@ export function columnEntry({ shift, unit }, value) {
 }
 
 export class Columns {
-  /** `change(place, entry)` is called for every entry that a slider or a choice moves. */
+  /** `change` is called with the entries that a slider or a choice moves, each with its place. */
   constructor(columns, element, change) {
     this.parts = columns.map((column) =>
       column.categories ? new Choice(column, change) : new Slider(column, change),
@@ -48,7 +48,7 @@ class Slider {
     });
     this.input.addEventListener("input", () => {
       const entry = columnEntry(column, Number(this.input.value));
-      change(column.place, Math.min(Math.max(entry, column.lowest), column.highest));
+      change([[column.place, Math.min(Math.max(entry, column.lowest), column.highest)]]);
     });
   }
 
@@ -74,9 +74,8 @@ class Choice {
     this.element.append(column.name, this.select);
     this.select.addEventListener("change", () => {
       const chosen = Number(this.select.value);
-      column.categories.forEach((_, number) =>
-        change(column.place + number, number === chosen ? column.entry : 0),
-      );
+      const entry = (number) => (number === chosen ? column.entry : 0);
+      change(column.categories.map((_, number) => [column.place + number, entry(number)]));
     });
   }
 

@@ -9,7 +9,7 @@ import { Drawing } from "./drawing.js";
 import { Gallery } from "./gallery.js";
 import { Plane } from "./plane.js";
 import { paint } from "./pictures.js";
-import { BLANK, changeEntry, fromFragment, inputOf, toFragment } from "./state.js";
+import { BLANK, changeEntry, entryOf, fromFragment, inputOf, toFragment } from "./state.js";
 import { readSubject } from "./subject.js";
 import { Verdict } from "./verdict.js";
 import { plain } from "./words.js";
@@ -64,8 +64,8 @@ class Explorer {
     const change = (place, value) => changeEntry(this.state, subject, place, value);
     if (subject.kind === "image") this.makeDrawing(change);
     if (find("columns")) {
-      this.columns = new Columns(subject.columns, find("columns"), (place, value) => {
-        change(place, value);
+      this.columns = new Columns(subject.columns, find("columns"), (entries) => {
+        for (const [place, value] of entries) change(place, value);
         this.inputChanged();
       });
     }
@@ -89,7 +89,7 @@ class Explorer {
       );
     };
     const places = { canvas: find("drawing"), spoken: find("pixel"), ink };
-    const entry = (place) => this.state.changes.get(place) ?? this.current.x[place];
+    const entry = (place) => entryOf(this.state, subject, place);
     new Drawing(subject, places, { entry, draw: change, done: () => this.inputChanged() });
     find("blank").addEventListener("click", () => this.choose(BLANK));
   }

@@ -26,12 +26,20 @@ export function inputOf({ sample, changes }, subject) {
   return x;
 }
 
+/** One entry of the input. */
+export function entryOf(state, subject, place) {
+  return state.changes.get(place) ?? storedEntry(state, subject, place);
+}
+
+function storedEntry({ sample }, { size, inputs, indices, low }, place) {
+  const row = indices.indexOf(sample);
+  return row < 0 ? low : inputs[row * size + place];
+}
+
 /** Remembers an entry that differs from the stored one, and forgets one that is as it was. */
 export function changeEntry(state, subject, place, value) {
   state.changes.delete(place);
-  if (inputOf({ sample: state.sample, changes: new Map() }, subject)[place] !== value) {
-    state.changes.set(place, value);
-  }
+  if (storedEntry(state, subject, place) !== value) state.changes.set(place, value);
 }
 
 export function toFragment({ sample, changes, share, towards, seed }) {
