@@ -64,6 +64,8 @@ def test_classes_may_be_named(tmp_path: Path, given: list[Any], names: tuple[str
     [
         ({"y_test": None}, "must hold x_train, y_train, x_test and y_test.*add y_test"),
         ({"x_train": IMAGES.reshape(4, 2, 2, 1)}, r"x_train must have shape.*transpose\(0, 3, 1,"),
+        ({"x_train": np.zeros((4, 8, 8, 4))}, r"x_train must have shape.*transpose\(0, 3, 1,"),
+        ({"y_train": LABELS * 2}, "y_train must hold every class, got none of 1 below"),
         ({"x_test": IMAGES[:, 0]}, r"x_test must have shape.*got \(4, 2, 2\); .*x\[:, None\]"),
         ({"x_test": IMAGES.reshape(-1)}, "x_test must have shape.*reshape it"),
         ({"x_test": IMAGES.astype(np.int64)}, "x_test must be uint8 or floating, got int64"),

@@ -11,6 +11,7 @@ from pyarrow.parquet import write_table
 
 from unitmargin.data.cells import read_rows, whole
 from unitmargin.data.files import DataError
+from unitmargin.data.parquet_columns import image_columns
 
 
 def csv(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
@@ -94,6 +95,40 @@ def test_a_damaged_parquet_file_is_one_line(tmp_path: Path) -> None:
             whole(csv(tmp_path, content, "a.parquet"))
     with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file, found none"):
         whole(tmp_path / "none.csv")
+
+
+def test_a_named_index_of_a_data_frame_is_a_column_as_in_csv(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"age": [1, 2], "kind": ["a", "b"], "b": [0.5, 1.5]})
+    for index, header in (
+        (["age"], ["age", "kind", "b"]),
+        (["kind", "age"], ["kind", "age", "b"]),
+    ):
+        frame.set_index(index).to_parquet(tmp_path / "a.parquet")
+        frame.set_index(index).to_csv(tmp_path / "a.csv")
+        read, written = (whole(tmp_path / name) for name in ("a.parquet", "a.csv"))
+        assert read.header == written.header == header
+        assert read.cells == written.cells
+    frame.index = pd.Index([7, 9])
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert whole(tmp_path / "a.parquet").header == ["age", "kind", "b"]
+
+
+@pytest.mark.parametrize("kind", [pyarrow.binary_view(), pyarrow.binary()])
+def test_bytes_are_no_words_whatever_their_type(tmp_path: Path, kind: pyarrow.DataType) -> None:
+    table = pyarrow.table({"a": pyarrow.array([b"x", b"y"], kind), "b": [1, 2]})
+    dictionary = {"a": table["a"].cast(pyarrow.binary()).dictionary_encode(), "b": [1, 2]}
+    for given in (table, pyarrow.table(dictionary)):
+        write_table(given, tmp_path / "a.parquet")
+        with pytest.raises(ValueError, match="'a' must hold numbers or words, got "):
+            whole(tmp_path / "a.parquet").column("a")
+
+
+def test_columns_of_bytes_with_one_name_are_told(tmp_path: Path) -> None:
+    columns = [pyarrow.array([b"x"]), pyarrow.array([1])]
+    write_table(pyarrow.Table.from_arrays(columns, ["a", "a"]), tmp_path / "a.parquet")
+    assert image_columns(tmp_path / "a.parquet") == []
+    with pytest.raises(DataError, match="different names, got 'a' twice; rename one"):
+        whole(tmp_path / "a.parquet")
 
 
 def test_a_missing_package_is_named_with_its_extra(

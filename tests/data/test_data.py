@@ -75,7 +75,8 @@ def test_the_import_is_light() -> None:
     [
         ("npz", {"test": "b.npz"}, 'test must be left out .* it is an option of "shards"'),
         ("images", {"test": "photos"}, "test must be left out for data set 'images'"),
-        ("table", {"test": "b.csv"}, r"by table=TableOptions\(test=...\)"),
+        ("table", {"test": "b.csv"}, r"as table=TableOptions\(test=...\)"),
+        ("table", {"label": "y"}, r"label .*; pass it as table=TableOptions\(label=...\)"),
         ("digits", {"test": "x"}, "test must be left out for data set 'digits'"),
         ("shards", {"test": "b.tar", "test_share": 0.5}, "test_share must be left out"),
         ("shards", {"test": "b.tar", "label": "y"}, 'label must be .* option of "images"'),

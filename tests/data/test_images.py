@@ -219,6 +219,16 @@ def test_an_empty_class_is_refused(tmp_path: Path, pets: dict[str, bytes]) -> No
         images(folder)
 
 
+def test_a_class_whose_name_is_no_text_is_refused_before_the_training(
+    tmp_path: Path, pets: dict[str, bytes]
+) -> None:
+    folder = write_folder(tmp_path / "a", pets)
+    for split in ("train", "test"):
+        (folder / split / "dog").rename(folder / split / os.fsdecode(b"ch\xe9"))
+    with pytest.raises(DataError, match=r"must have a name in UTF-8, got 'ch.udce9'; rename it"):
+        images(folder)
+
+
 def test_one_class_is_refused(tmp_path: Path, cache: Path, pets: dict[str, bytes]) -> None:
     path = packed(tmp_path / "a", {name: pets[name] for name in pets if "cat" in name})
     with pytest.raises(DataError, match=f"{path}: .*classes must be two or more"):
@@ -366,6 +376,41 @@ def test_an_interrupted_decoding_goes_on(
     for mine, right in ((again.train, whole.train), (again.test, whole.test)):
         assert torch.equal(mine.inputs, right.inputs)
         assert mine.sha256 == right.sha256
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_later_member_replaces_an_earlier_one_also_after_an_interruption(
+    tmp_path: Path, pets: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    """As long as the later one is not written, what is noted must not be what was there before."""
+    path = tmp_path / "a.tar"
+    path.write_bytes(
+        tar_bytes(pets)[: 2 * 512 * len(pets)]
+        + tar_bytes({"train/cat/1.png": png(99), "train/dog/9.png": png(50)})
+    )
+    original, decoded = pixels, 0
+
+    def interrupted(content: bytes, name: str, *options: object) -> np.ndarray:
+        nonlocal decoded
+        decoded += 1
+        if decoded > len(pets) + 1:
+            raise KeyboardInterrupt
+        return original(content, name)
+
+    def again(content: bytes, name: str, *options: object) -> np.ndarray:
+        nonlocal decoded
+        decoded += 1
+        if decoded == last:
+            raise KeyboardInterrupt
+        return original(content, name)
+
+    for broken in (interrupted, again):
+        decoded = 0
+        monkeypatch.setattr(unitmargin.data.pixels, "pixels", broken)
+        with pytest.raises(KeyboardInterrupt):
+            images(path)
+    monkeypatch.setattr(unitmargin.data.pixels, "pixels", original)
+    assert values(images(path).train.inputs) == [99, 20, 30, 50]
 
 
 def test_samples_of_kept_images_are_as_those_in_memory(tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ def test_labels_stand_in_a_column_of_their_own(tmp_path: Path, place: int) -> No
     assert np.array_equal([item.numbers for item in items], np.arange(1, 10).reshape(3, 3))
 
 
+@pytest.mark.parametrize("cell", ["", "NaN", " NA", "1.0", "1"])
+def test_labels_are_read_as_data_frames_write_them(tmp_path: Path, cell: str) -> None:
+    """A column of whole numbers with a gap is one of floating ones."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"label,a,b,c,d\n{cell},1,2,3,4\n")
+    (batch,) = read_inputs(path, (4,), ("0", "1"), 9)
+    assert batch.labels.tolist() == [1 if "1" in cell else -1]
+
+
 def test_numbers_may_name_columns_beside_the_labels(tmp_path: Path) -> None:
     """Data frames number columns without names."""
     (item,) = read(tmp_path, "label,0,1,2\ndog,1,2,3\n")

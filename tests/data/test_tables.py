@@ -130,6 +130,25 @@ def test_a_table_of_test_rows_is_encoded_as_the_training_table(tmp_path: Path) -
         assert rule in str(fault.value)
 
 
+@pytest.mark.parametrize(
+    ("ages", "options"),
+    [
+        ([1_700_000_000 + row for row in range(ROWS)], {}),
+        ([(1 + row) * 1e-50 for row in range(ROWS)], {}),
+        ([5e6 + 0.01 * row for row in range(ROWS)], {"scale": "units", "units": {"age": 2.0}}),
+    ],
+)
+def test_numbers_that_float32_does_not_tell_apart_are_no_inputs(
+    tmp_path: Path, ages: list[float], options: dict[str, Any]
+) -> None:
+    """A radius around the rounded number would not hold around the number itself."""
+    with pytest.raises(DataError, match=r"'age' must keep its digits in float32, .*\"features\""):
+        load(tmp_path, text(age=ages), **options)
+    scaled = load(tmp_path, text(age=ages), scale="features").train.inputs[:, 0]
+    assert len(scaled.unique()) == len(scaled)
+    assert len(load(tmp_path, text(age=[16_777_216.0 + 2 * row for row in range(ROWS)])).train)
+
+
 def spoilt(column: str, row: int, cell: str) -> str:
     lines = text().splitlines()
     cells = lines[row + 1].split(",")
@@ -203,6 +222,15 @@ def test_suffixes_may_be_large(tmp_path: Path, suffix: str) -> None:
     (batch,) = read_inputs(path, (3,), dataset.classes, ROWS, encoding=dataset.encoding)
     assert len(batch.inputs) == ROWS
     assert not holds_splits(path)
+
+
+@pytest.mark.parametrize("options", [{"test_share": 0.5}, {"split_seed": 3}])
+def test_options_of_a_split_are_left_out_beside_a_table_of_test_rows(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name} must be left out where test names a table"):
+        load(tmp_path, text(), test="b.csv", **options)
 
 
 def test_options_fit_each_other() -> None:

@@ -191,6 +191,12 @@ def dataset_of_arrays(arrays: Arrays, name: str, path: Path, kept: Kept | None =
                 f"y_train and y_test must count classes from 0, got {n_classes - 1} among "
                 f"{len(train) + len(test)} samples; count from 0, or name all in an array `classes`"
             )
+        unseen = {*range(n_classes)} - {*train.labels.unique().tolist()}
+        if CLASSES not in arrays and unseen:
+            raise ValueError(
+                f"y_train must hold every class, got none of {min(unseen)} below {n_classes}; "
+                "count classes from 0 without a gap, or name all in an array `classes`"
+            )
         names = _class_names(arrays[CLASSES] if CLASSES in arrays else np.arange(n_classes))
         return Dataset(name, train, test, names)
     except ValueError as fault:
@@ -245,7 +251,8 @@ def channels_last(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
 def require_layout(key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Raise a ValueError unless inputs have a shape and a type that a data set can have."""
     rule = f"{key} must have shape (n, channels, height, width) or (n, features), got {shape}"
-    if len(shape) == 4 and shape[3] in IMAGE_CHANNELS and shape[1] not in IMAGE_CHANNELS:
+    behind = len(shape) == 4 and shape[3] in LAST_CHANNELS and shape[1] not in IMAGE_CHANNELS
+    if behind and (shape[3] in IMAGE_CHANNELS or min(shape[1:3]) > max(LAST_CHANNELS)):
         raise ValueError(f"{rule}; move the channels forward with x.transpose(0, 3, 1, 2)")
     if len(shape) == 3:
         raise ValueError(f"{rule}; give grey images one channel with x[:, None]")

@@ -1,8 +1,10 @@
 """The rows of a table in a file, as text: comma-separated values or Parquet."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,11 @@ class Rows:
     word: str
     nested: dict[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column stands."""
+        return {name: place for place, name in enumerate(self.header)}
+
     def column(self, name: str) -> list[str]:
         """The cells of a column.
 
@@ -50,7 +57,7 @@ class Rows:
                 f"{shown(name)} must hold numbers or words, got {self.nested[name]}; give each "
                 "number a column of its own, or leave the column out by ignore"
             )
-        place = self.header.index(name)
+        place = self.places[name]
         return [row[place] for row in self.cells]
 
     def where(self, name: str, row: int) -> str:
@@ -61,8 +68,9 @@ class Rows:
 def read_rows(path: Path, size: int = CHUNK) -> Iterator[Rows]:
     """The rows of a ``.csv`` file in UTF-8 or a ``.parquet`` file, at most ``size`` at a time.
 
-    The first line of a csv file is the header; empty lines are left out. Of a Parquet file the
-    index of a data frame is no column. A file with a header alone gives no rows.
+    The first line of a csv file is the header; empty lines are left out. Of a Parquet file an index
+    of a data frame is a column where it has a name, as in csv. A file with a header alone gives no
+    rows.
 
     Raises:
         DataError: no file, no table, no header, columns without a name or with the same one, a
@@ -135,7 +143,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
     with ParquetFile(path) as file:
         nested, done = _nested(file.schema_arrow), 0
         for batch in file.iter_batches(size):
-            frame = batch.to_pandas()
+            frame = _named(batch.to_pandas())
             header = [str(name).strip() for name in frame.columns]
             _require_header(header)
             missing = frame.isna()
@@ -148,6 +156,14 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             done += len(cells)
 
 
+def _named(frame: Any) -> Any:
+    """A data frame whose named indices are columns in front of it."""
+    unnamed = [level for level, name in enumerate(frame.index.names) if name is None]
+    if len(unnamed) == frame.index.nlevels:
+        return frame
+    return frame.reset_index(unnamed, drop=True).reset_index()
+
+
 def _texts(frame: Any, missing: Any, place: int) -> list[str]:
     """The cells of a column of a data frame as text, empty where there is none."""
     cells, gone = frame.iloc[:, place].tolist(), missing.iloc[:, place].tolist()
@@ -158,12 +174,22 @@ def _nested(schema: Any) -> dict[str, str]:
     """Columns of lists, records and bytes, with their types."""
     from pyarrow import types
 
-    kinds = types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
     return {
         str(column.name).strip(): str(column.type)
         for column in schema
-        if any(kind(column.type) for kind in kinds)
+        if types.is_nested(column.type) or is_bytes(column.type)
     }
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether the type of a column of Arrow is one of bytes, or of places in a list of them."""
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    tests = (
+        types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view,
+    )  # fmt: skip
+    return any(test(kind) for test in tests)
 
 
 def not_installed(path: Path, packages: str, error: ImportError) -> DataError:
@@ -189,7 +215,6 @@ def _require_header(header: list[str]) -> None:
             f"every column must have a name, got none for column {header.index('') + 1}; name it, "
             "or write the table without its index"
         )
-    if again := [name for place, name in enumerate(header) if name in header[:place]]:
-        raise ValueError(
-            f"columns must have different names, got {shown(again[0])} twice; rename one"
-        )
+    name, times = Counter(header).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"columns must have different names, got {shown(name)} twice; rename one")

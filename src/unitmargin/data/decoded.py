@@ -58,6 +58,7 @@ def _contents(
             content = read()
             digest = hashlib.sha256(content).digest()
             if not writer.has(places[name], digest):
+                writer.forget(places[name])
                 under_way.append((name, places[name], digest))
                 yield f"{path}: {name}", content
 

@@ -41,6 +41,12 @@ class ImageWriter:
         """Whether that image is written at that place."""
         return bytes(self.done[place]) == digest
 
+    def forget(self, place: int) -> None:
+        """Note that what is at a place is about to be replaced, as by a later image of its name."""
+        self.done[place] = 0
+        if self.noted is not None:
+            self.noted.write(place, self.done[place])
+
     @property
     def size(self) -> tuple[int, ...] | None:
         """Height and width of the images, None before the first one."""

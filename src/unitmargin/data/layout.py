@@ -130,7 +130,15 @@ def _in_order(places: dict[str, Place]) -> dict[str, Place]:
 
 
 def _labels(root: Parts, folders: set[Parts]) -> set[str]:
-    return {folder[-1] for folder in folders if folder[:-1] == root}
+    labels = {folder[-1] for folder in folders if folder[:-1] == root}
+    for label in labels:
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise DataError(
+                f"the folder of a class must have a name in UTF-8, got {label!a}; rename it"
+            ) from None
+    return labels
 
 
 def _places(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from unitmargin.data.cells import not_installed
+from unitmargin.data.cells import is_bytes, not_installed
 from unitmargin.data.files import DataError, unreadable
 from unitmargin.data.split_options import LABELS
 from unitmargin.foundation.choice import advice
@@ -62,12 +62,11 @@ def image_columns(file: Path) -> list[str]:
     with opened(file) as stream:
         schema = stream.schema_arrow
         told = {*_stated(schema, "Image"), *IMAGE_NAMES}
+        kinds = {field.name: field.type for field in schema}
         return [
             name
             for name in _image_columns(schema)
-            if name in told
-            or _is_struct(schema.field(name).type)
-            or _begins_with_image(stream, name)
+            if name in told or _is_struct(kinds[name]) or _begins_with_image(stream, name)
         ]
 
 
@@ -134,19 +133,12 @@ def _is_struct(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_struct(kind)) and any(
-        field.name == "bytes" and _is_bytes(field.type) for field in kind
+        field.name == "bytes" and is_bytes(field.type) for field in kind
     )
 
 
-def _is_bytes(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = types.is_binary, types.is_large_binary, types.is_fixed_size_binary
-    return any(test(kind) for test in tests)
-
-
 def _holds_bytes(kind: Any) -> bool:
-    return _is_bytes(kind) or _is_struct(kind)
+    return is_bytes(kind) or _is_struct(kind)
 
 
 def _holds_labels(kind: Any) -> bool:
@@ -155,7 +147,7 @@ def _holds_labels(kind: Any) -> bool:
     kind = kind.value_type if types.is_dictionary(kind) else kind
     tests = (
         types.is_integer, types.is_floating, types.is_boolean, types.is_string,
-        types.is_large_string, types.is_null,
+        types.is_large_string, types.is_string_view, types.is_null,
     )  # fmt: skip
     return any(test(kind) for test in tests)
 

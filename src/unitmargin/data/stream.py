@@ -143,13 +143,13 @@ def holds_images(path: Path, split: Split, label: str | None = None) -> bool:
     if not _holds_files(path):
         return False
     wanted = {(image.label, image.file): image.sha256 for image in (*split.train, *split.test)}
+    held: dict[tuple[str, str], bool] = {}
     for member in members(path):
         *folders, file = member.name.split("/")
         place = folders[-1] if folders else "", file
-        digest = wanted.pop(place, None) if not member.is_folder else None
-        if digest is not None and hashlib.sha256(member.read()).hexdigest() != digest:
-            return False
-    return not wanted
+        if not member.is_folder and place in wanted:  # the last one of a name is the image
+            held[place] = hashlib.sha256(member.read()).hexdigest() == wanted[place]
+    return len(held) == len(wanted) and all(held.values())
 
 
 def _holds_files(path: Path) -> bool:

@@ -59,12 +59,17 @@ def read_encoded(path: Path, wanted: Wanted, encoding: Encoding) -> Iterator[Ite
             yield Item(numbers, label, f"{rows.word} {line}")
 
 
+def name_of(cell: str) -> str:
+    """The name of a class in a cell, none where it stands for no value."""
+    return "" if is_missing(cell) else canonical(cell)
+
+
 def _labels(rows: Rows, wanted: Wanted, column: str) -> list[int]:
     if column not in rows.header:
         return [UNKNOWN] * len(rows.cells)
     known = wanted.by_name()
     return [
-        find_label("" if is_missing(cell) else canonical(cell), known, rows.where(column, row))
+        find_label(name_of(cell), known, rows.where(column, row))
         for row, cell in enumerate(rows.column(column))
     ]
 
@@ -87,7 +92,8 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
             raise ValueError(f"line {line} must have {len(header)} cells, got {len(cells)}")
         label = UNKNOWN
         if place is not None:
-            label = find_label(cells.pop(place), words, f"{LABEL} in line {line}")
+            cell = cells.pop(place)
+            label = find_label(name_of(cell), words, f"{LABEL} in line {line}")
         names = [name for other, name in enumerate(header) if other != place]
         numbers = _numbers(cells, names, line)
         yield Item(scaled(numbers).reshape(wanted.in_shape), label, f"line {line}")

@@ -14,7 +14,7 @@ from unitmargin.data.encoding import Column, Encoding, numbers, words
 from unitmargin.data.files import DataError, missing_test, not_found
 from unitmargin.data.parquet_columns import image_columns
 from unitmargin.data.samples import Samples
-from unitmargin.data.split_options import LABELS
+from unitmargin.data.split_options import LABELS, SplitOptions
 from unitmargin.data.table_options import TableOptions
 from unitmargin.data.table_split import draw_test_rows
 from unitmargin.foundation.cells import class_order, is_missing, is_number
@@ -142,11 +142,12 @@ def _find_labels(rows: Rows, column: str, classes: tuple[str, ...]) -> list[int]
 
 
 def _require_fit(options: TableOptions) -> None:
-    if options.test is not None and options.test_share is not None:
-        raise ValueError(
-            f"test_share must be left out where test names a table, got {options.test_share}; "
-            "leave out one of them"
-        )
+    for what in SplitOptions.model_fields if options.test is not None else ():
+        if (given := getattr(options, what)) is not None:
+            raise ValueError(
+                f"{what} must be left out where test names a table, got {given}; leave out one of "
+                "them"
+            )
     if options.units and options.scale != "units":
         raise ValueError(
             f"units must be left out under the scale {options.scale!r}, got {options.units}; "
@@ -229,7 +230,9 @@ def _column(rows: Rows, trained: Chosen, name: str, options: TableOptions) -> Co
         return Column(name=name, unit=unit, categories=categories)
     found = numbers(rows, name)  # of all rows, so that a wrong cell is named where it stands
     if options.scale != "features":
-        return Column(name=name, unit=unit)
+        column = Column(name=name, unit=unit)
+        column.require_digits(found[trained])
+        return column
     mean, deviation = _moments(found[trained])
     if deviation == 0.0:
         raise _constant(name, rows.column(name)[int(trained.argmax())])
