@@ -5,6 +5,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from unitmargin.training import precision
+
 # Derandomised and without a database: a failure on one machine is a failure on all. No deadline:
 # a busy machine is no reason to fail.
 settings.register_profile(
@@ -17,6 +19,12 @@ settings.load_profile("unitmargin")
 def pytest_runtest_setup() -> None:
     """Before the fixtures of a test, those of its module included."""
     checked.begin()
+
+
+@pytest.fixture
+def multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings in bfloat16 where it is asked for, however slow the processor is in it."""
+    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda _: True)
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,15 @@ from unitmargin.orthogonal.mixing import OrthogonalMixing
 from unitmargin.orthogonal.reflection import OrthogonalReflection
 
 
+@pytest.mark.parametrize("text", ["window 2 -1", "window 2.0", "fold x", "window " + "9" * 5000])
+def test_numbers_of_a_plan_are_whole_and_short(text: str) -> None:
+    with pytest.raises(
+        ValueError, match="numbers of a plan must be whole, .*; correct them"
+    ) as told:
+        read_word(text)
+    assert len(str(told.value)) < 300
+
+
 def test_a_plan_is_read_word_by_word() -> None:
     plan = ["fold 4", "window 2 1", "shift", "position", "group 16", "group"]
     assert read_plan(plan) == [

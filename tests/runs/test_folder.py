@@ -14,10 +14,9 @@ from unitmargin.models import DenseUGNN
 from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.history import write_history
 from unitmargin.runs.opening import open_dataset, open_model
-from unitmargin.runs.provenance import commit, hardware, instructions, provenance
+from unitmargin.runs.provenance import commit, hardware, provenance
 from unitmargin.runs.recipe import DataOptions, ModelOptions, Recipe, write_recipe
 from unitmargin.runs.weights import write_weights
-from unitmargin.training import precision
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.train import EpochRecord
 
@@ -132,18 +131,11 @@ def test_the_model_is_drawn_from_the_seed_and_normalised_by_the_data() -> None:
 def test_provenance_says_where_it_was_made() -> None:
     words = provenance()
     assert words["hardware"] == hardware()
-    assert f" with {instructions()}, {torch.get_num_threads()} thread" in words["hardware"]
+    capability = torch.backends.cpu.get_cpu_capability()
+    assert f" with {capability}, {torch.get_num_threads()} thread" in words["hardware"]
+    assert provenance("float32")["hardware"] == f"{hardware()}, products in float32"
     assert words["torch"] == str(torch.__version__)
     assert re.fullmatch("([0-9a-f]{4,40})?", commit())
-
-
-@pytest.mark.parametrize("multiplied", [False, True])
-def test_instructions_say_whether_bfloat16_is_multiplied(
-    monkeypatch: pytest.MonkeyPatch, multiplied: bool
-) -> None:
-    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda _: multiplied)
-    capability = torch.backends.cpu.get_cpu_capability()
-    assert instructions() == capability + (" and bfloat16" if multiplied else "")
 
 
 @pytest.mark.parametrize("name", ["split.json", ".gitkeep", ".lock", ".holder"])

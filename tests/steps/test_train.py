@@ -4,6 +4,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 
 @pytest.mark.parametrize("n", [2, BATCHES + 1, 2 * BATCHES + 1, 2 * BATCHES + 2, EPOCHS * BATCHES])
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.usefixtures("multiplied")
 def test_an_interrupted_run_ends_with_the_same_weights(
     kind: str, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +400,8 @@ def test_a_log_is_told_of_each_epoch_and_of_the_recipe(
         told.append("end")
 
     monkeypatch.setitem(LOGS, "wandb", fake)
-    monkeypatch.setattr("unitmargin.training.logs.find_spec", lambda _: object())
+    installed = ModuleSpec("wandb", None, origin="wandb/__init__.py")
+    monkeypatch.setattr("unitmargin.training.logs.find_spec", lambda _: installed)
     folder = RunFolder(tmp_path / "run")
     train_run(TINY, folder, log="wandb")
     (path, options), *records, end = told

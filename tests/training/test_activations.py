@@ -40,7 +40,6 @@ def gradients(model: Classifier, precision: str, again: bool) -> list[Tensor]:
     return [loss.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
 
 
-@pytest.mark.usefixtures("multiplied")
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_equal_to_the_last_bit(kind: str, precision: str) -> None:

@@ -150,3 +150,13 @@ def test_a_missing_package_is_named_with_its_extra(
 def test_an_unknown_log_is_refused() -> None:
     with pytest.raises(ValueError, match="log must be one of tensorboard, wandb, trackio, got 'w"):
         require_log("wandbb")
+
+
+def test_a_folder_of_the_name_of_a_log_is_no_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As wandb leaves one behind where it wrote."""
+    (tmp_path / "trackio").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ImportError, match="trackio must be installed to log to it, got none"):
+        require_log("trackio")

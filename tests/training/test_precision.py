@@ -24,10 +24,11 @@ from unitmargin.orthogonal.skew import SkewConv2d, exponential
 from unitmargin.training import precision
 from unitmargin.training.precision import (
     PRECISIONS,
-    multiplies_bfloat16,
     require_precision,
     training_precision,
+    usable_precision,
 )
+from unitmargin.training.processes import Processes
 from unitmargin.training.train import train
 
 CPU = torch.device("cpu")
@@ -124,7 +125,6 @@ def test_bfloat16_trains_and_keeps_the_weights_orthogonal() -> None:
     assert last.orthogonality_error < 1e-5
 
 
-@pytest.mark.usefixtures("multiplied")
 def test_logits_are_float32_and_gradients_point_the_same_way() -> None:
     x, labels = images()
     logits, gradients = {}, {}
@@ -149,7 +149,7 @@ def test_a_device_that_would_emulate_bfloat16_trains_in_float32_and_says_so_once
     for name in ("float32", "bfloat16"):
         network = train(model(), images(), epochs=2, batch_size=32, precision=name).model
         weights[name] = network.state_dict()
-        said = "precision bfloat16: products are in float32, cpu has nothing shorter"
+        said = "products are in float32: not all processes multiply bfloat16"
         assert capsys.readouterr().out.count(said) == (name == "bfloat16")
     for kept, taken in zip(*(one.values() for one in weights.values()), strict=True):
         assert torch.equal(kept, taken)
@@ -157,16 +157,19 @@ def test_a_device_that_would_emulate_bfloat16_trains_in_float32_and_says_so_once
     assert not capsys.readouterr().out
 
 
-@pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0)])
-def test_a_gpu_multiplies_bfloat16_from_ampere_on(
-    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
+@pytest.mark.parametrize("multiplied", [(True, True), (True, False), (False, False)])
+def test_processes_train_in_one_precision(
+    monkeypatch: pytest.MonkeyPatch, multiplied: tuple[bool, ...]
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-    assert multiplies_bfloat16(torch.device("cuda", 1)) == (capability >= (8, 0))
+    ranks = Processes(rank=1, count=2)
+    monkeypatch.setattr(precision, "multiplies_bfloat16", lambda _: multiplied[1])
+    monkeypatch.setattr(Processes, "gather", lambda _, own: [multiplied[0], *own])
+    used = "bfloat16" if all(multiplied) else "float32"
+    assert usable_precision("bfloat16", ranks, CPU) == used
+    assert usable_precision("tf32", ranks, CPU) == "tf32"
 
 
 @pytest.mark.parametrize("name", PRECISIONS)
-@pytest.mark.usefixtures("multiplied")
 def test_the_global_setting_comes_back(name: str) -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     with pytest.raises(RuntimeError, match="stop"), training_precision(name, CPU):
@@ -183,7 +186,6 @@ def test_tf32_is_asked_for_inside_alone() -> None:
     assert torch.backends.cuda.matmul.fp32_precision == before
 
 
-@pytest.mark.usefixtures("multiplied")
 def test_certificates_never_come_from_a_short_precision() -> None:
     frozen, (x, _) = freeze(model()), images()
     plain = certify(frozen, x)
@@ -211,7 +213,7 @@ SETTINGS = """
 import os, sys, torch, unitmargin as um
 from unitmargin.training import precision as precisions
 
-precisions.multiplies_bfloat16 = lambda device: True
+precisions.multiplies_bfloat16 = lambda device: True  # however slow here
 
 def stated():
     return [torch.backends.fp32_precision, torch.backends.cuda.matmul.fp32_precision,

@@ -16,6 +16,7 @@ import unitmargin as um
 from unitmargin.data import Samples
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.options import TrainingOptions
+from unitmargin.training.processes import Processes
 from unitmargin.training.trainer import Trainer
 
 X, Y = torch.rand(12, 2), torch.arange(12) % 3
@@ -267,3 +268,23 @@ def test_autocast_around_a_training_changes_nothing(linear: str) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = trained()
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+
+
+def test_a_model_that_is_not_of_float32_is_refused_before_anything_changes() -> None:
+    model = um.DenseUGNN((2,), 2).double()
+    before = model.domain.clone()
+    with pytest.raises(ValueError, match=r"float32 parameters .* got torch.float64; call model.fl"):
+        um.train(model, (torch.rand(8, 2), torch.arange(8) % 2), epochs=1, quiet=True)
+    assert torch.equal(model.domain, before)
+
+
+def test_processes_that_see_different_checkpoints_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One would average gradients of two models."""
+    data = torch.rand(8, 2), torch.arange(8) % 2
+    options: dict[str, Any] = {"checkpoint": tmp_path / "a", "quiet": True}
+    um.train(um.DenseUGNN((2,), 2), data, epochs=2, schedule="constant", **options)
+    monkeypatch.setattr(Processes, "gather", lambda _, own: [*own, 0])
+    with pytest.raises(ValueError, match="same for all processes, got one of 2 and 0 epochs; put"):
+        um.train(um.DenseUGNN((2,), 2), data, epochs=3, schedule="constant", **options)

@@ -62,7 +62,8 @@ def require_classes(found: NDArray[Any], before: NDArray[Any]) -> None:
 def widths(hidden: Any) -> list[int]:
     """Hidden widths as a list; raises unless they are whole numbers in a row."""
     step = "pass widths, such as (16, 8), or None for the default"
-    if not isinstance(hidden, Sequence | np.ndarray) or isinstance(hidden, str | bytes):
+    listed = isinstance(hidden, Sequence) or (isinstance(hidden, np.ndarray) and hidden.ndim == 1)
+    if not listed or isinstance(hidden, str | bytes):
         raise TypeError(f"hidden must be a list of whole numbers, got {shown(hidden)}; {step}")
     return [require_whole("hidden", width, 1, step) for width in hidden]
 

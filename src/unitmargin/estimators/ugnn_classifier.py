@@ -163,7 +163,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require_switch("verbose", self.verbose)
         with unchanged_by_failure(self):
             again = bool(self.warm_start) and hasattr(self, "model_")
-            X, y = validate_data(self, without_graph(X), y, dtype=FLOATS, reset=not again)
+            given = without_graph(X), without_graph(y)
+            X, y = validate_data(self, *given, dtype=FLOATS, reset=not again)
             check_classification_targets(y)
             encoder = LabelEncoder()
             labels = encoder.fit_transform(y).astype(np.int64)
@@ -238,7 +239,8 @@ class UGNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hidden = [width] * DEPTH if self.hidden is None else widths(self.hidden)
         with DRAWING, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            return DenseUGNN((features,), classes, self.activation, self.linear, self.head, hidden)
+            named = self.activation, self.linear, self.head
+            return DenseUGNN((features,), classes, *named, hidden).float()
 
     def _inputs(self, X: Any) -> Tensor:
         check_is_fitted(self, "frozen_")

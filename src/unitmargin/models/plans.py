@@ -53,6 +53,9 @@ MOST = {
 }  # fmt: skip
 """How many numbers may follow a name."""
 
+DIGITS = 6
+"""Of a number in a plan at most: no image has more pixels a side."""
+
 KINDS = (
     "fold SIZE [SHIFT], window SIZE [SHIFT], shift, position, group SIZE, each with reflect in "
     "front or not, unshuffle SIZE, pool SIZE, widen FACTOR"
@@ -73,8 +76,13 @@ def read_word(text: str) -> Word:
     reflected = words[:1] == [REFLECT]
     name, *rest = words[reflected:] or [""]
     choose("layer of a plan", name, ARRANGEMENTS if reflected else MOST)
-    if len(rest) > MOST[name] or not all(word.isdecimal() for word in rest):
+    if len(rest) > MOST[name]:
         raise ValueError(f"a plan must be made of {KINDS}, got {text!r}; leave out what is more")
+    if not all(word.isdecimal() and len(word) <= DIGITS for word in rest):
+        raise ValueError(
+            f"numbers of a plan must be whole, not negative and of {DIGITS} digits at most, got "
+            f"{shown(text)}; correct them"
+        )
     return Word(name, tuple(map(int, rest)), reflected)
 
 

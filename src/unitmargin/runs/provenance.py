@@ -6,8 +6,6 @@ from pathlib import Path
 
 import torch
 
-from unitmargin.training.precision import product_type
-
 
 def hardware() -> str:
     """Processor with the instructions that torch uses, threads and accelerator, in a few words."""
@@ -18,15 +16,9 @@ def hardware() -> str:
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     name = next(models, platform.processor() or platform.machine())
     threads = torch.get_num_threads()
-    words = f"{name} with {instructions()}, {threads} thread{'s' if threads > 1 else ''}"
+    instructions = torch.backends.cpu.get_cpu_capability()
+    words = f"{name} with {instructions}, {threads} thread{'s' if threads > 1 else ''}"
     return f"{words}, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else words
-
-
-def instructions() -> str:
-    """The vector instructions that torch uses here, and bfloat16 where it multiplies that."""
-    multiplied = product_type(torch.device("cpu"), torch.float32)
-    short = " and bfloat16" if multiplied == torch.bfloat16 else ""
-    return torch.backends.cpu.get_cpu_capability() + short
 
 
 def commit() -> str:
@@ -43,6 +35,8 @@ def commit() -> str:
         return ""
 
 
-def provenance() -> dict[str, str]:
-    """Where and with what a network was trained; kept with its weights."""
-    return {"hardware": hardware(), "torch": str(torch.__version__), "commit": commit()}
+def provenance(products: str = "") -> dict[str, str]:
+    """Where and with what a network was trained, and the type of its products; kept with its
+    weights."""
+    words = f"{hardware()}, products in {products}" if products else hardware()
+    return {"hardware": words, "torch": str(torch.__version__), "commit": commit()}

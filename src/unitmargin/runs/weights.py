@@ -58,13 +58,14 @@ def origin_of(
     dataset: Dataset,
     options: TrainingOptions,
     images: Mapping[str, Any] | None = None,
+    products: str = "",
 ) -> Origin:
-    """What a model is trained as. Cost: one hash of all samples."""
+    """What a model is trained as, with products of that type. Cost: one hash of all samples."""
     identity = identify(model, dataset.train, dataset.test, options, dataset.classes)
     return Origin(
         identity=identity,
         in_shape=list(dataset.in_shape),
-        provenance=provenance(),
+        provenance=provenance(products),
         encoding=dataset.encoding,
         images=dict(images or {}),
     )

@@ -140,8 +140,10 @@ def read_checkpoint(path: Path, record: Callable[..., Any] = dict) -> Checkpoint
         tensors, words = read_tensors(path)
     except ValueError as error:
         raise ValueError(f"{error}; delete it to start again") from None
+    if STATE not in words:
+        raise ValueError(f"{path} is no checkpoint; pass the path of one, or of a file to be made")
     try:
-        state: Any = parse_json(words.get(STATE, "null"))
+        state: Any = parse_json(words[STATE])
         known = State(**state)
         _require_rows(known.history, record)
         return Checkpoint(path, known, tensors)

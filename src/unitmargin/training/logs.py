@@ -73,7 +73,10 @@ def require_log(name: str) -> None:
         ImportError: its package is missing.
     """
     require_choice("log", name, LOGS)
-    if find_spec(name) is None:
+    found = find_spec(name)
+    # To Python any folder of that name is a package, as the one that wandb leaves behind.
+    folder = found is not None and found.origin is None and found.submodule_search_locations
+    if found is None or folder:
         raise ImportError(
             f"{name} must be installed to log to it, got none; run `pip install unitmargin[{name}]`"
         )

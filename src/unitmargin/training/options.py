@@ -54,8 +54,8 @@ class TrainingOptions(Options):
         teacher_width: channels of its first convolution; the last have eight times as many.
         teacher_share: of its answers in a label; the rest is the class.
         teacher_temperature: divides its logits.
-        precision: float32, tf32 or bfloat16, of activations in training; weights stay float32, and
-            so does everything where the device has no instructions for bfloat16.
+        precision: float32, tf32 or bfloat16, of activations in training; weights stay float32.
+            bfloat16 is float32 on processors that do not multiply it.
         recompute_activations: activations are computed again in the backward pass, where they are
             kept otherwise.
         evaluate_every: the network is evaluated on the test samples after every so many epochs,

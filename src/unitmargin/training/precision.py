@@ -5,15 +5,12 @@ from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
-from tqdm.auto import tqdm
 
 from unitmargin.foundation.choice import require_choice
 from unitmargin.layers.contract import TrainableLayer
+from unitmargin.training.processes import Processes
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-
-AMPERE = (8, 0)
-"""The first CUDA capability with products in bfloat16."""
 
 
 @contextmanager
@@ -21,28 +18,20 @@ def training_precision(name: str, device: torch.device) -> Iterator[None]:
     """The context of forward and backward passes in training.
 
     ``float32`` changes nothing. ``tf32`` lets CUDA round the factors of matrix products to 10 bits
-    of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16 where the
-    device is fast in it (:func:`shortens`), else in float32; weights are computed, kept and moved
-    in float32, and logits and losses are float32.
+    of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16; weights
+    are computed, kept and moved in float32, and logits and losses are float32.
 
     Guarantee: the orthogonality error is that of float32 training. Evaluation, freezing and
     certificates happen outside of it. On leaving, the global setting is what it was.
 
     Example:
-        >>> cpu = torch.device("cpu")
-        >>> with training_precision("bfloat16", cpu):
-        ...     (torch.eye(2) @ torch.eye(2)).dtype == product_type(cpu, torch.float32)
-        True
+        >>> with training_precision("bfloat16", torch.device("cpu")):
+        ...     (torch.eye(2) @ torch.eye(2)).dtype
+        torch.bfloat16
     """
     factors = _rounded_factors() if name == "tf32" else nullcontext()
-    with factors, torch.autocast(device.type, torch.bfloat16, enabled=shortens(name, device)):
+    with factors, torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
         yield
-
-
-def shortens(name: str, device: torch.device) -> bool:
-    """Whether products of activations are in bfloat16: where they may be, and the device has
-    instructions for it. A processor without takes thirty times as long as in float32."""
-    return name == "bfloat16" and product_type(device, torch.float32) == torch.bfloat16
 
 
 @contextmanager
@@ -68,10 +57,13 @@ def _rounded_factors() -> Iterator[None]:
             backend.fp32_precision = single
 
 
-def tell_products(name: str, device: torch.device, quiet: bool) -> None:
-    """Say where bfloat16 is asked for that products are in float32."""
-    if name == "bfloat16" and not shortens(name, device) and not quiet:
-        tqdm.write(f"precision bfloat16: products are in float32, {device} has nothing shorter")
+def usable_precision(name: str, processes: Processes, device: torch.device) -> str:
+    """The precision of a training that may have ``name``, one for all of its processes: float32
+    for bfloat16 where one of them trains on a processor that does not multiply it, and so takes
+    thirty times as long in it."""
+    if name != "bfloat16" or all(processes.gather([multiplies_bfloat16(device)])):
+        return name
+    return "float32"
 
 
 def require_precision(name: str, model: nn.Module) -> None:
@@ -96,18 +88,12 @@ def require_precision(name: str, model: nn.Module) -> None:
 
 
 def product_type(device: torch.device, dtype: torch.dtype) -> torch.dtype:
-    """The type for products that may be short: bfloat16 where the device has instructions for it
-    and the numbers are float32, else their own type."""
+    """The type for products that may be short: bfloat16 where the device multiplies it and the
+    numbers are float32, else their own type."""
     return torch.bfloat16 if dtype == torch.float32 and multiplies_bfloat16(device) else dtype
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for it; others emulate it, slower than float32.
-
-    Of ARM processors it is not known how fast their kernels are.
-    """
-    if device.type == "cpu":
-        return torch.cpu._is_avx512_bf16_supported()
-    if device.type == "cuda" and torch.version.hip is None:
-        return torch.cuda.get_device_capability(device) >= AMPERE
-    return True
+    """Whether a device multiplies it: of processors those of x86 with instructions for it, and all
+    other devices, which were not asked."""
+    return device.type != "cpu" or torch.cpu._is_avx512_bf16_supported()

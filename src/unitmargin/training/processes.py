@@ -96,11 +96,13 @@ def join_processes(device: str | torch.device) -> tuple[Processes, torch.device]
     Raises:
         ValueError: a device that does not exist here.
     """
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if several and str(device) == "cuda":  # before it is tried, which takes memory on it
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
     chosen = require_device(device)
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if not several:
         return Processes(), chosen
-    if chosen.type == "cuda" and chosen.index is None:
-        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)

@@ -24,7 +24,7 @@ from unitmargin.training.lesson import Lesson
 from unitmargin.training.loader import LoaderTrainer, loaded_range
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.options import TrainingOptions
-from unitmargin.training.precision import tell_products
+from unitmargin.training.precision import usable_precision
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.schedules import require_moving
@@ -88,8 +88,9 @@ def train(
 
     Raises:
         TypeError: a model, data, options or a checkpoint of another kind.
-        ValueError: an unknown option or name; inputs or labels that do not fit the model; a
-            checkpoint of other options or data, or of another network; with a loader a checkpoint,
+        ValueError: an unknown option or name; a model of another type than float32; inputs or
+            labels that do not fit the model; a checkpoint of other options or data, or of another
+            network, or one that not all processes see; with a loader a checkpoint,
             crop, flip, a teacher, or several processes; crop or flip of what is no image, or a crop
             as large as it; a teacher of what is no image, of shards, or that knows no more than one
             class.
@@ -110,8 +111,8 @@ def train(
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
-    tell_products(options.precision, place, quiet)
-    given = options, processes, quiet, place
+    used = options.changed(precision=usable_precision(options.precision, processes, place))
+    given = used, processes, quiet, place
     trainer: Trainer
     history: list[EpochRecord] = []
     kept = None
@@ -128,11 +129,13 @@ def train(
             if processes.first:
                 require_writable(file)
             kept = file, identify(model, samples, test, options, classes)
-            history += [EpochRecord(**row) for row in drawn.restore(*kept)]
+            history += _restored(drawn, *kept)
         _set_domain(model, domain)
     require_moving(options.schedule, trainer.steps)
     test = None if test is None else test.near(place)
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
+        if used != options and not quiet:
+            tqdm.write(f"products are in {used.precision}: not all processes multiply bfloat16")
         lesson = None if len(history) >= trainer.epochs else _taught(trainer, model, kept)
         for _ in make_records(trainer, model, test, history, lesson):
             if not quiet:
@@ -148,14 +151,32 @@ def _judged(
     model: Classifier, train_data: Data, test_data: Data | None
 ) -> tuple[Samples | TarShards | None, Samples | None]:
     """The samples to train on, None of a loader, and to evaluate on; raises unless they fit the
-    model, and the model is one."""
+    model, and the model is one, in float32."""
     require_kind("model", model, Classifier, "pass a unitmargin model")
     require_faithful(model)
+    others = {parameter.dtype for parameter in model.parameters()} - {torch.float32}
+    if others:
+        raise ValueError(
+            f"model must have float32 parameters to be trained, got {others.pop()}; call "
+            "model.float()"
+        )
     if test_data is None and isinstance(train_data, Dataset):
         test_data = train_data.test
     by_loader = isinstance(train_data, DataLoader)
     samples = None if by_loader else _fitting(model, "train_data", train_data)
     return samples, None if test_data is None else _test_samples(model, test_data)
+
+
+def _restored(trainer: DrawnTrainer, file: Path, identity: Identity) -> list[EpochRecord]:
+    """The records of a checkpoint that the trainer goes on from; none where there is no file."""
+    history = [EpochRecord(**row) for row in trainer.restore(file, identity)]
+    made = trainer.processes.gather([len(history)])
+    if len(set(made)) > 1:
+        raise ValueError(
+            "checkpoint must be the same for all processes, got one of "
+            f"{' and '.join(map(str, made))} epochs; put it on a disk that they share"
+        )
+    return history
 
 
 def _taught(trainer: Trainer, model: Classifier, kept: Kept | None) -> Lesson | None:
