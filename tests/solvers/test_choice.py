@@ -5,13 +5,16 @@ from typing import Literal, get_origin
 import pytest
 
 from unitmargin.solvers import SOLVERS
-from unitmargin.solvers.choice import KINDS, Choice, own_options, read_choice
+from unitmargin.solvers.choice import KINDS, Choice, read_choice
+from unitmargin.solvers.driver import own_options
 
 
 def test_words_are_read_by_the_type_of_their_option() -> None:
-    read = read_choice("ddn:loss=margin,steps=30,decay=0.1,first_step=2")
+    read = read_choice("ddn:temperature=2,steps=30,decay=0.1,first_step=2")
     assert read.name == "ddn"
-    assert dict(read.options) == {"loss": "margin", "steps": 30, "decay": 0.1, "first_step": 2.0}
+    assert dict(read.options) == {
+        "steps": 30, "temperature": 2.0, "decay": 0.1, "first_step": 2.0,
+    }  # fmt: skip
     assert isinstance(dict(read.options)["first_step"], float)
     assert isinstance(dict(read.options)["steps"], int)
 
@@ -19,7 +22,7 @@ def test_words_are_read_by_the_type_of_their_option() -> None:
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> None:
     assert read_choice(name) == Choice(name, ())
-    own = own_options(name).values()
+    own = own_options(SOLVERS[name]).values()
     kinds = (option.annotation for option in own)
     assert all(kind in KINDS or get_origin(kind) is Literal for kind in kinds)
     written = [f"{one.name}={one.default}" for one in own if one.default is not None]
@@ -40,7 +43,11 @@ def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> 
         ("alma:steps=3,steps=4", "each once, .* got 'steps=4'"),
         ("alma:steps=few", "steps of alma must be a whole number, got 'few'; its default is 100"),
         ("alma:steps=3.5", "steps of alma must be a whole number, got '3.5'"),
-        ("alma:first_step=x", "first_step of alma must be a number, got 'x'; its default is 0.2"),
+        ("alma:first_step=x", "first_step of alma must be a number above 0, got 'x'; its default"),
+        ("alma:first_step=0", "first_step must be above 0, got 0.0; leave it out for the default"),
+        ("ddn:temperature=0", "temperature must be above 0"),
+        ("iterative_penalty:rate=0", "rate must be above 0"),
+        ("margin_ddn:loss=cross_entropy", "OPTION among steps, .*, got 'loss=cross_entropy'"),
         ("alma:steps=0", "steps must be >= 1, got 0"),
         ("alma:first_step=nan", "first_step must be finite"),
     ],
@@ -48,6 +55,12 @@ def test_a_bare_name_and_its_written_defaults_are_the_same_choice(name: str) -> 
 def test_a_wrong_word_is_told_what_its_solver_takes(word: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_choice(word)
+
+
+def test_a_solver_that_settles_an_option_of_another_is_its_name() -> None:
+    assert read_choice("ddn:loss=margin") == read_choice("margin_ddn") == Choice("margin_ddn", ())
+    assert str(read_choice("ddn:steps=30,loss=margin")) == "margin_ddn:steps=30"
+    assert read_choice("ddn:loss=cross_entropy") == Choice("ddn", ())
 
 
 @pytest.mark.parametrize("word", ["alma:smoothing=1", "ddn:decay=1.5", "fmn:decay=1e300"])

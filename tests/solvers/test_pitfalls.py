@@ -1,11 +1,14 @@
 """Defects known from public attack implementations, each as a test that would catch it."""
 
+from typing import Any
+
 import pytest
 import torch
 from exact import EXACT
 from solvers.cases import ACCURATE, QUICK, affine, exact, labelled, piecewise_linear, trained_ugnn
 from torch import Tensor, nn
 
+import unitmargin as um
 from unitmargin.certificates.certify import certify
 from unitmargin.solvers import SOLVERS, Status, best_of, minimal_perturbation
 from unitmargin.solvers.problem import Problem, pair_margins
@@ -233,3 +236,54 @@ def test_a_box_may_be_open_on_one_side(solver: str, box: tuple[float, float]) ->
     options = ACCURATE.get(solver, {})
     found = minimal_perturbation(nn.Identity(), x, torch.tensor([0]), solver, box, **options)
     assert float(found.distance) == pytest.approx(1.5 / 2**0.5, rel=1e-2)
+
+
+class Spectral(nn.Module):
+    """Filters by complex weights of single precision, which ``double`` leaves as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        parts = torch.randn(4, 2, generator=generator)
+        self.spectrum = nn.Parameter(torch.view_as_complex(parts))
+        self.dense = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        spectrum = torch.fft.rfft(x) * self.spectrum
+        logits: Tensor = self.dense(torch.fft.irfft(spectrum, 6).to(x.dtype))
+        return logits
+
+
+def test_points_of_complex_weights_are_confirmed_in_float64() -> None:
+    torch.manual_seed(0)
+    model, x = Spectral(), torch.randn(50, 6)
+    labels = model(x).argmax(1)
+    found = minimal_perturbation(model, x, labels, "ddn")
+    exact = model.double()
+    exact.spectrum.data = exact.spectrum.data.to(torch.complex128)
+    logits = exact(found.point).detach()
+    own = logits.gather(1, labels[:, None]).squeeze(1)
+    others = logits.scatter(1, labels[:, None], -torch.inf).amax(1)
+    done = found.status == Status.FOUND
+    assert bool(done.any())
+    assert bool((own - others)[done].lt(0.0).all())
+
+
+def test_a_ray_is_not_evaluated_twice_at_one_point() -> None:
+    """From a certified distance on, shorter lengths of the ladder are the same point."""
+    torch.manual_seed(0)
+    frozen = um.freeze(um.DenseUGNN((20,), 10, hidden=(20, 20, 20)))
+    x = torch.randn(20, 20, dtype=torch.float64)
+    seen: list[tuple[float, ...]] = []
+    original = Problem.margin
+
+    def noted(problem: Problem, points: Tensor, *rest: Any, **options: Any) -> Tensor:
+        seen.extend(tuple(point) for point in points.tolist())
+        return original(problem, points, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Problem, "margin", noted)
+        labels = frozen(x).argmax(1)
+        minimal_perturbation(frozen, x, labels, "closest_boundary", refinements=0)
+    assert len(seen) > 20
+    assert len(set(seen)) > 0.9 * len(seen)

@@ -18,7 +18,6 @@ from unitmargin.certificates.boundary import Mask
 from unitmargin.certificates.spaces import INPUT, Box, Space
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.solvers import SOLVERS, MapResult, Status, minimal_perturbation
-from unitmargin.solvers.choice import own_options
 
 Values = Float64[Tensor, " batch"]
 Integers = Int64[Tensor, " batch"]
@@ -230,7 +229,8 @@ def describe_settings(solver: str, **options: Any) -> str:
         'steps=9 n_candidates=10 overshoot=0.02 refinements=20'
     """
     shared = inspect.signature(minimal_perturbation).parameters["refinements"]
-    known = (*own_options(solver).values(), shared)
+    own = [*inspect.signature(SOLVERS[solver]).parameters.values()][1:]
+    known = (*own, shared)
     return " ".join(f"{option.name}={options.get(option.name, option.default)}" for option in known)
 
 

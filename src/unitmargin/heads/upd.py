@@ -195,10 +195,10 @@ class LbfgsUPD(UPDHead):
     A fixed number of steps, differentiable in U through the unrolled iteration, and one and the
     same tensor for training and evaluation (the listing projects in place and forgets U).
     Guarantee: pair distances 1 to 1e-6 in float32 from any start whose entries deviate from a UPD
-    matrix by up to 0.3 for 2 to 20 classes, for up to 43 with 1.5 features a class or more, and by
+    matrix by up to 0.3 for 2 to 16 classes, for up to 43 with 1.5 features a class or more, and by
     up to 0.05 for 100. The condition number of Psi is the number of classes: from 0.3, 43 classes
-    of 42 features keep an error of up to 3e-3, 100 classes 1e-4; 1000 classes keep 3e-2, and 1e-6
-    only from deviations up to 1e-3.
+    of 42 features keep an error of up to 3e-3, 20 of 19 seldom 3e-5 (3 of 75 starts), 100 classes
+    1e-4; 1000 classes keep 3e-2, and 1e-6 only from deviations up to 1e-3.
     Near the UPD set the result is that of :class:`SimplexUPD` up to the square of the deviation.
     Cost: ``steps * LBFGS_INNER_STEPS`` gradients of Psi, and their backward pass.
     Source: the paper, section 4.2 and appendix.

@@ -45,7 +45,7 @@ def bcop_kernel(
     convolution behind a slice of the first matrix. Projectors have rank q // 2, fixed.
     Guarantee: singular values 1 on every torus, up to the deviation of the matrices from
     orthogonal ones.
-    Cost: 4 min(in, out) k^2 q^2 multiplications.
+    Cost: 2/3 min(in, out) q^2 k (k - 1) (2 k - 1) multiplications.
     Source: Li, Haque, Anil, Lucas, Grosse, Jacobsen, arXiv 1911.00937, section 4.
     """
     grows = in_channels <= out_channels

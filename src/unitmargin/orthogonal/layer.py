@@ -186,11 +186,18 @@ def start_uniformly(bound: float, *parameters: nn.Parameter | None) -> None:
             nn.init.uniform_(parameter, -bound, bound)
 
 
+GROWTH = {
+    "channels": "or move pixels into channels first (PixelUnshuffle)",
+    "features": "or append columns of zeros to the inputs, which change no distance",
+}
+"""Where room for more outputs comes from."""
+
+
 def require_no_growth(what: str, inputs: int, outputs: int) -> None:
     """Raise the error that explains why a GNP layer cannot widen."""
     if outputs > inputs:
         raise ValueError(
             f"out_{what} must be at most in_{what}: a GNP layer needs J J^T = I, and a matrix "
             f"with more rows than columns cannot have orthonormal rows, got {inputs} -> {outputs}; "
-            "narrow the layer, or move pixels into channels first (PixelUnshuffle)"
+            f"narrow the layer, {GROWTH[what]}"
         )

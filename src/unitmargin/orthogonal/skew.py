@@ -115,7 +115,7 @@ class SkewConv2d(KernelConv2d):
 
     - In training the series stops at ``TRAINING_DEGREE`` 5, applied to the activations by
       frequency: its gain lies within 5e-3 of 1 up to an operator norm of 1.86 and may exceed 1. The
-      norm is at most 0.7 times the kernel's side: 2.1 for 3 x 3, where the gain ends below 1.02,
+      norm is at most 0.7 times the kernel's side: 2.1 for 3 x 3, where the gain is 0.98,
       but 4.9 for 7 x 7, where filters of equal taps were measured to amplify 16 times.
     - In evaluation, in ``freeze()`` and in every measurement the blocks are full exponentials,
       which are orthogonal for *every* skew S: nothing rests on a truncation or on a bound of its

@@ -3,7 +3,7 @@
 import torch
 
 from unitmargin.solvers.adam import Adam
-from unitmargin.solvers.geometry import Box, Mask, Values, Vectors, column
+from unitmargin.solvers.geometry import Box, Mask, Positive, Values, Vectors, column
 from unitmargin.solvers.problem import Problem
 
 INSIDE = 1.0 - 1e-6
@@ -22,8 +22,8 @@ def carlini_wagner(
     *,
     steps: int = 1000,
     searches: int = 9,
-    rate: float = 0.01,
-    first_weight: float = 1e-3,
+    rate: Positive = 0.01,
+    first_weight: Positive = 1e-3,
 ) -> None:
     r"""Carlini and Wagner's method: :math:`\min_w \|p - x\|^2 + c \max(0, M(p))` by Adam.
 
@@ -37,7 +37,9 @@ def carlini_wagner(
         rate: learning rate of Adam, in units of w.
         first_weight: first c.
 
-    Guarantee: within 2 % of the true distance on the closed-form classifiers of the tests. With a
+    Guarantee: within 2 % of the true distance on the closed-form classifiers of the tests whose
+    nearest class is the runner-up, to which it descends, and whose rows have one length (10 % and
+    44 % above elsewhere, measured). With a
     box and few steps it stays far above: where x lies on the box the map from w is flat.
     Cost: at most ``steps * searches`` forward and backward passes; about half of it in practice.
     Source: Carlini and Wagner, Towards Evaluating the Robustness of Neural Networks, arXiv

@@ -1,19 +1,21 @@
 """A solver and its options as one word: ``sphere_tracing:steps=300,n_candidates=9``."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter
 from typing import Any, Literal, get_origin
 
 from unitmargin.foundation.choice import choose
 from unitmargin.solvers import SOLVERS
-from unitmargin.solvers.driver import require_options
-from unitmargin.solvers.geometry import Share
+from unitmargin.solvers.driver import own_options, require_options, settled
+from unitmargin.solvers.geometry import Positive, Share
 
 KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     int: ("a whole number", int),
     float: ("a number", float),
     Share: ("a number below 1", float),
+    Positive: ("a number above 0", float),
     float | None: ("a number", float),
 }
 """What an option's type asks for, and how it is read."""
@@ -38,18 +40,19 @@ class Choice:
 def read_choice(word: str) -> Choice:
     """Read ``NAME`` or ``NAME:OPTION=VALUE,OPTION=VALUE``.
 
-    Words that mean the same give equal choices: options come in the solver's own order, and those
-    at their defaults are left out.
+    Words that mean the same give equal choices: options come in the solver's own order, those at
+    their defaults are left out, and a solver that has settled some of another's is named so.
 
     Raises:
         ValueError: an unknown solver or option, an option given twice, a value of the wrong kind.
 
     Example:
         >>> read_choice("ddn:steps=30,loss=margin")
-        Choice(name='ddn', options=(('loss', 'margin'), ('steps', 30)))
+        Choice(name='margin_ddn', options=(('steps', 30),))
     """
     name, _, text = word.partition(":")
-    solver, own = choose("solver", name, SOLVERS), own_options(name)
+    solver = choose("solver", name, SOLVERS)
+    own = own_options(solver)
     given: dict[str, Any] = {}
     for part in text.split(",") if ":" in word else ():
         option, _, value = part.partition("=")
@@ -68,11 +71,17 @@ def read_choice(word: str) -> Choice:
                 f"{own[option].default}"
             ) from None
     require_options(solver, given)
+    name, own = _canonical(name, given)
     defaults = {option: parameter.default for option, parameter in own.items()}
-    kept = [item for item in (defaults | given).items() if item[1] != defaults[item[0]]]
+    chosen = {option: given.get(option, default) for option, default in defaults.items()}
+    kept = [item for item in chosen.items() if item[1] != defaults[item[0]]]
     return Choice(name, tuple(kept))
 
 
-def own_options(name: str) -> Mapping[str, inspect.Parameter]:
-    """The options of a solver, with types and defaults."""
-    return dict(list(inspect.signature(SOLVERS[name]).parameters.items())[1:])
+def _canonical(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Parameter]]:
+    """The name of the solver that has settled what is given to another, and what it leaves open."""
+    for other, special in SOLVERS.items():
+        same = isinstance(special, partial) and special.func is SOLVERS[name]
+        if same and settled(special).items() <= given.items():
+            return other, own_options(special)
+    return name, own_options(SOLVERS[name])

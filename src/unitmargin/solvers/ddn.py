@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from unitmargin.solvers.geometry import Share, column, cosine_decay, linear_distance, unit
+from unitmargin.solvers.geometry import Positive, Share, column, cosine_decay, linear_distance, unit
 from unitmargin.solvers.problem import Problem, select
 from unitmargin.solvers.rays import rank_classes
 
@@ -21,7 +21,7 @@ def ddn(
     *,
     loss: Literal["cross_entropy", "margin"] = "cross_entropy",
     steps: int = 100,
-    temperature: float = 1.0,
+    temperature: Positive = 1.0,
     decay: Share = 0.05,
     first_step: float | None = None,
 ) -> None:

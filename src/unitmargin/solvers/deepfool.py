@@ -22,7 +22,8 @@ def deepfool(
 
     Args:
         steps: largest number of evaluations.
-        n_candidates: classes compared, those of smallest margin at the start.
+        n_candidates: classes compared, those of smallest certified distance at the start, where
+            there is none of smallest margin.
         overshoot: o.
 
     Guarantee: exact to 1e-5 on an affine classifier without a box; elsewhere an upper bound, 1 to

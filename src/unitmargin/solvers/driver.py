@@ -26,7 +26,7 @@ from unitmargin.foundation.numbers import (
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.solvers.evaluation import Evaluator, prepare, require_logits
-from unitmargin.solvers.geometry import Box, Rows, Share, Vectors, column
+from unitmargin.solvers.geometry import Box, Positive, Rows, Share, Vectors, column
 from unitmargin.solvers.landing import land
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.result import MapResult, Status
@@ -131,10 +131,21 @@ def _run(solver: Solver, problem: Problem, refinements: int) -> Rows:
     return (unsure & torch.isinf(problem.best_distance)).nonzero().squeeze(1)
 
 
+def own_options(solver: Solver) -> Mapping[str, inspect.Parameter]:
+    """The options of a solver, with types and defaults, but for those that it has settled."""
+    options = dict(list(inspect.signature(solver).parameters.items())[1:])
+    return {name: one for name, one in options.items() if name not in settled(solver)}
+
+
+def settled(solver: Solver) -> Mapping[str, Any]:
+    """The options of another solver that one sets for good."""
+    return solver.keywords if isinstance(solver, partial) else {}
+
+
 def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
-    """Raise for an unknown option or choice, a count below 1, a number negative or not finite, and
-    a share of 1 or more."""
-    known = dict(list(inspect.signature(solver).parameters.items())[1:])
+    """Raise for an unknown option or choice, a count below 1, a number negative or not finite, a
+    share of 1 or more, and a number of 0 by which nothing would move."""
+    known = own_options(solver)
     step = "leave it out for the default"
     for name, value in options.items():
         if name not in known:
@@ -145,6 +156,9 @@ def require_options(solver: Solver, options: Mapping[str, Any]) -> None:
         kind = known[name].annotation
         if kind is Share:
             require_share(name, value, step)
+        elif kind is Positive:
+            if require_amount(name, value, step) == 0.0:
+                raise ValueError(f"{name} must be above 0, got {value}; {step}")
         elif kind is int:
             require_whole(name, value, 1, step)
         elif kind is float or (kind == float | None and value is not None):

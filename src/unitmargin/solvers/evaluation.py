@@ -67,13 +67,26 @@ def prepare(model: nn.Module, x: Tensor) -> Evaluator:
         native = copy.deepcopy(model).eval().requires_grad_(False)
         numbers = (*native.parameters(), *native.buffers())
         dtype = next((one.dtype for one in numbers if one.is_floating_point()), x.dtype)
-        wide = native if dtype == torch.float64 else copy.deepcopy(native).double()
+        widest = {torch.float64, torch.complex128}
+        exact = all(one.dtype in widest for one in numbers if _is_inexact(one))
+        wide = native if exact and dtype == torch.float64 else _widened(copy.deepcopy(native))
     except (RuntimeError, TypeError) as error:
         raise ValueError(
             f"model must be copyable by copy.deepcopy, got {type(model).__name__} ({error}); "
             "freeze it, or pass a module that holds plain parameters"
         ) from None
     return Evaluator(native, wide, dtype, None, in_shape)
+
+
+def _is_inexact(numbers: Tensor) -> bool:
+    return numbers.is_floating_point() or numbers.is_complex()
+
+
+def _widened(model: nn.Module) -> nn.Module:
+    """The model in float64, complex numbers too, which ``double`` leaves as they are."""
+    model.double()
+    model._apply(lambda one: one.to(torch.complex128) if one.is_complex() else one)
+    return model
 
 
 def require_logits(evaluator: Evaluator, points: Vectors, logits: Tensor, labels: Tensor) -> None:

@@ -2,7 +2,15 @@
 
 import torch
 
-from unitmargin.solvers.geometry import Share, column, cosine_decay, linear_distance, norm, unit
+from unitmargin.solvers.geometry import (
+    Positive,
+    Share,
+    column,
+    cosine_decay,
+    linear_distance,
+    norm,
+    unit,
+)
 from unitmargin.solvers.problem import Problem
 from unitmargin.solvers.rays import rank_classes
 
@@ -15,7 +23,7 @@ def fmn(
     *,
     steps: int = 100,
     decay: Share = 0.05,
-    first_step: float = 1.0,
+    first_step: Positive = 1.0,
     overshoot: float = 0.01,
 ) -> None:
     r"""Fast minimum-norm search on the margin, with an overshoot that makes it cross.

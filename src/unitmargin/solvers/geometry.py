@@ -10,6 +10,9 @@ from torch import Tensor
 Share = Annotated[float, "below 1"]
 """An option of a solver that is a part of something."""
 
+Positive = Annotated[float, "above 0"]
+"""An option of a solver that moves nothing where it is 0."""
+
 Bound = Float64[Tensor, "*features"]
 """One number for all entries of a point, or one an entry."""
 

@@ -7,8 +7,8 @@ from torch import Tensor
 from unitmargin.solvers.geometry import Stack, Table
 
 RIDGE = 1e-11
-"""Added to the diagonal, relative to the largest squared normal: two equal half-spaces give a
-singular system whose solution is still wanted."""
+"""Added to the diagonal, which is 1 for unit normals: two equal half-spaces give a singular system
+whose solution is still wanted."""
 
 
 def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
@@ -21,7 +21,8 @@ def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
     multipliers are not negative and whose vector is feasible. Where the half-spaces have no common
     point (cuts of a margin that is not convex) the least violating candidate is returned.
 
-    Guarantee: relative error below 1e-9 in float64 for independent normals.
+    Guarantee: relative error below 1e-9 in float64 for normals of any lengths whose directions are
+    independent.
     Cost: ``2**cuts - 1`` solves of size ``cuts`` a row; meant for at most six cuts.
 
     Example:
@@ -29,15 +30,16 @@ def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
         >>> closest_in_half_spaces(normals, torch.tensor([[-3.0, -4.0]], dtype=torch.float64))
         tensor([[3.0000, 4.0000]], dtype=torch.float64)
     """
-    gram = normals @ normals.mT
-    lengths = gram.diagonal(dim1=1, dim2=2).sqrt().clamp_min(torch.finfo(torch.float64).tiny)
-    multipliers = _active_solutions(gram, offsets)
-    excess = -(multipliers @ gram) - offsets[:, None]
-    infeasible = (excess / lengths[:, None]).amax(2)
-    negative = -(multipliers * lengths[:, None]).amin(2)
+    lengths = normals.norm(dim=2)
+    lengths = torch.where(lengths > 0.0, lengths, 1.0)  # of normals of 0 nothing is wanted
+    units = normals / lengths[..., None]
+    gram, distances = units @ units.mT, offsets / lengths
+    multipliers = _active_solutions(gram, distances)
+    infeasible = (-(multipliers @ gram) - distances[:, None]).amax(2)
+    negative = -multipliers.amin(2)
     chosen = torch.maximum(infeasible, negative).argmin(1)
     rows = torch.arange(len(offsets), device=offsets.device)
-    return multipliers[rows, chosen].clamp_min(0.0)
+    return multipliers[rows, chosen].clamp_min(0.0) / lengths
 
 
 def _active_solutions(
@@ -50,11 +52,8 @@ def _active_solutions(
     active = (numbers[:, None] >> cuts) % 2 == 1
     both = active[:, :, None] & active[:, None, :]
     eye = cuts[:, None] == cuts
-    largest = gram.diagonal(dim1=1, dim2=2).amax(1)[:, None, None, None]
-    largest = torch.where(largest > 0, largest, 1.0)
-    ridge = torch.where(both & eye, RIDGE * largest, 0.0)
-    systems = torch.where(both, gram[:, None], 0.0) + ridge
-    systems = systems + (~active[:, :, None] & eye) * largest
+    ridge = torch.where(both & eye, RIDGE, 0.0)
+    systems = torch.where(both, gram[:, None], 0.0) + ridge + (~active[:, :, None] & eye)
     wanted = torch.where(active, -offsets[:, None], 0.0)[..., None]
     solution: Tensor = torch.linalg.solve(systems, wanted)
     return solution.squeeze(-1)
