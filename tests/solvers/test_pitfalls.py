@@ -249,7 +249,7 @@ class Spectral(nn.Module):
         self.dense = nn.Linear(6, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        spectrum = torch.fft.rfft(x) * self.spectrum
+        spectrum = torch.fft.rfft(x).to(self.spectrum.dtype) * self.spectrum
         logits: Tensor = self.dense(torch.fft.irfft(spectrum, 6).to(x.dtype))
         return logits
 
