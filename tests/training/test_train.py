@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import unitmargin as um
-from unitmargin.data import Samples
+from unitmargin.data import Dataset, Samples
 from unitmargin.training.checkpoint import read_checkpoint
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.processes import Processes
@@ -288,3 +288,17 @@ def test_processes_that_see_different_checkpoints_are_refused(
     monkeypatch.setattr(Processes, "gather", lambda _, own: [*own, 0])
     with pytest.raises(ValueError, match="same for all processes, got one of 2 and 0 epochs; put"):
         um.train(um.DenseUGNN((2,), 2), data, epochs=3, schedule="constant", **options)
+
+
+def test_classes_are_those_of_the_data_set_or_one_name_each(tmp_path: Path) -> None:
+    x, y = torch.rand(9, 2), torch.arange(9) % 3
+    animals = Dataset("pets", Samples(x, y), Samples(x, y), ("cat", "dog", "owl"))
+    options: dict[str, Any] = {"quiet": True, "checkpoint": tmp_path / "a", "schedule": "constant"}
+    um.train(um.DenseUGNN((2,), 3), animals, epochs=1, **options)
+    assert read_checkpoint(tmp_path / "a").state.identity.data.classes == ["cat", "dog", "owl"]
+    turned = Dataset("pets", Samples(x, y), Samples(x, y), ("owl", "cat", "dog"))
+    with pytest.raises(ValueError, match="class names of the data must be those of"):
+        um.train(um.DenseUGNN((2,), 3), turned, epochs=2, **options)
+    for names in (("a", "b"), ("a", "a", "b"), "abc"):
+        with pytest.raises(ValueError, match="classes must be 3 different names, got"):
+            um.train(um.DenseUGNN((2,), 3), (x, y), epochs=1, quiet=True, classes=names)

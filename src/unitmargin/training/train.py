@@ -79,7 +79,7 @@ def train(
             ends with the same weights as an uninterrupted run on the same machine. More epochs
             extend it where the schedule has no other rates for those that were made. A teacher has
             a file beside it.
-        classes: their names, which a checkpoint keeps.
+        classes: their names, which a checkpoint keeps; default: those of a ``unitmargin`` data set.
         device: where to train; samples and model are moved there. Under ``torchrun`` every
             process takes its share of each global batch, and ``cuda`` means one GPU a process.
         quiet: no progress bar and no line an epoch.
@@ -105,14 +105,14 @@ def train(
         2
     """
     samples, test = _judged(model, train_data, test_data)
+    names = _class_names(classes, train_data, model)
     options = _changed(options, changes)
     if after_epoch is not None and not callable(after_epoch):
         raise TypeError(f"after_epoch must be a function, got {shown(after_epoch)}; leave it out")
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
-    used = options.changed(precision=usable_precision(options.precision, processes, place))
-    given = used, processes, quiet, place
+    given = _usable(options, processes, place, quiet), processes, quiet, place
     trainer: Trainer
     history: list[EpochRecord] = []
     kept = None
@@ -128,14 +128,12 @@ def train(
         if file:
             if processes.first:
                 require_writable(file)
-            kept = file, identify(model, samples, test, options, classes)
+            kept = file, identify(model, samples, test, options, names)
             history += _restored(drawn, *kept)
         _set_domain(model, domain)
     require_moving(options.schedule, trainer.steps)
     test = None if test is None else test.near(place)
     with retained_memory(), torch.inference_mode(False), torch.enable_grad():
-        if used != options and not quiet:
-            tqdm.write(f"products are in {used.precision}: not all processes multiply bfloat16")
         lesson = None if len(history) >= trainer.epochs else _taught(trainer, model, kept)
         for _ in make_records(trainer, model, test, history, lesson):
             if not quiet:
@@ -165,6 +163,30 @@ def _judged(
     by_loader = isinstance(train_data, DataLoader)
     samples = None if by_loader else _fitting(model, "train_data", train_data)
     return samples, None if test_data is None else _test_samples(model, test_data)
+
+
+def _usable(
+    options: TrainingOptions, processes: Processes, place: torch.device, quiet: bool
+) -> TrainingOptions:
+    """The options in a precision of all processes; it is said where that is not the one asked."""
+    used = usable_precision(options.precision, processes, place)
+    if used != options.precision and not quiet:
+        tqdm.write(f"products are in {used}: not all processes multiply {options.precision}")
+    return options.changed(precision=used)
+
+
+def _class_names(classes: Sequence[str], data: Data, model: Classifier) -> Sequence[str]:
+    """The names that are given, or those of the data set; raises unless each class has one."""
+    own = data.classes if isinstance(data, Dataset) else ()
+    if isinstance(classes, Sequence) and not len(classes):
+        return own if len(own) == model.n_classes else ()
+    words = isinstance(classes, Sequence) and not isinstance(classes, str)
+    if not words or len(classes) != model.n_classes or len({*map(str, classes)}) < len(classes):
+        raise ValueError(
+            f"classes must be {model.n_classes} different names, got {shown(classes)}; leave them "
+            "out, or name every class"
+        )
+    return classes
 
 
 def _restored(trainer: DrawnTrainer, file: Path, identity: Identity) -> list[EpochRecord]:
