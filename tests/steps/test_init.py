@@ -129,6 +129,13 @@ def test_what_has_no_recipe_is_one_line(tmp_path: Path) -> None:
         init_recipe(tmp_path / "a.csv")
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "B.XLSX", "c.csv.gz", "d.json"])
+def test_tables_of_other_programs_are_to_be_saved_anew(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"a,b")
+    with pytest.raises(ValueError, match=f"must be .csv or .parquet .*, got {name}; save it as"):
+        init_recipe(tmp_path / name)
+
+
 def test_columns_of_zeros_make_room_for_classes(tmp_path: Path) -> None:
     """As many entries as a network needs, in an .npz file, or in a table under the scale units."""
     labels = np.arange(40) % 4

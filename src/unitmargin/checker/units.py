@@ -26,7 +26,7 @@ def _of_table(encoding: Any) -> str:
                for column in encoding["columns"]]  # fmt: skip
     if words == SCALES["units"]:
         named = {name: unit for name, unit, _ in columns if unit != 1.0}
-        listed = ", ".join(f"{name} = {unit:g}" for name, unit in named.items())
+        listed = ", ".join(f"{name} = {unit:.15g}" for name, unit in named.items())
         rest = ", all others 1" if 0 < len(named) < len(columns) else ""
         words = f"{words} ({listed or 'all 1'}{rest})"
     lengths = {name: 1.0 / unit for name, unit, categories in columns if categories}

@@ -125,7 +125,7 @@ class Encoding(Options):
     def units(self) -> str:
         """What radii are measured in, in words."""
         own = {column.name: column.unit for column in self.columns if column.unit != 1.0}
-        named = ", ".join(f"{name} = {unit:g}" for name, unit in own.items())
+        named = ", ".join(f"{name} = {unit:.15g}" for name, unit in own.items())
         words = {
             "none": "the units of the columns",
             "features": "standard deviations of the training rows",

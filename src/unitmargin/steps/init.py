@@ -24,6 +24,9 @@ from unitmargin.runs.recipe import NAMED_BY, TABLE, parse_recipe
 
 IMAGES = "images"
 
+OTHER_TABLES = (".tsv", ".txt", ".json", ".jsonl", ".xlsx", ".xls", ".ods", ".arff", ".csv.gz")
+"""How names of tables end that other programs write."""
+
 IDENTIFIERS = frozenset(("id", "index", "unnamed: 0"))
 """Names of columns that number the rows and say nothing of them, in small letters."""
 
@@ -73,7 +76,8 @@ def init_recipe(path: Path, label: str | None = None) -> str:
 
     Raises:
         DataError: data that no recipe can read.
-        ValueError: a label for data that have no columns, or data that no network fits.
+        ValueError: a table of another kind, a label for data that have no columns, or data that no
+            network fits.
 
     Example:
         >>> print(init_recipe(Path("wine.csv")))  # doctest: +SKIP
@@ -83,6 +87,10 @@ def init_recipe(path: Path, label: str | None = None) -> str:
     if not path.exists():
         raise not_found(
             path, "a table (.csv, .parquet), arrays (.npz), a folder or archive of images"
+        )
+    if path.is_file() and path.name.lower().endswith(OTHER_TABLES):
+        raise ValueError(
+            f"data must be .csv or .parquet where they are a table, got {path.name}; save it as one"
         )
     if label is not None and kind != TABLE and not in_rows:
         raise ValueError(
