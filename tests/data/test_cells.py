@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from pyarrow.parquet import write_table
 
-from unitmargin.data.cells import read_rows, whole
+from unitmargin.data.cells import CHUNK, read_rows, whole
 from unitmargin.data.files import DataError
 from unitmargin.data.parquet_columns import image_columns
 
@@ -108,6 +108,10 @@ def test_a_named_index_of_a_data_frame_is_a_column_as_in_csv(tmp_path: Path) -> 
         read, written = (whole(tmp_path / name) for name in ("a.parquet", "a.csv"))
         assert read.header == written.header == header
         assert read.cells == written.cells
+    for rows in (CHUNK, CHUNK + 1):  # a range is no column, however many rows there are
+        long = pd.DataFrame({"a": [1] * rows}, pd.RangeIndex(rows, name="id"))
+        long.to_parquet(tmp_path / "a.parquet")
+        assert whole(tmp_path / "a.parquet").header == ["a"]
     frame.index = pd.Index([7, 9])
     frame.to_parquet(tmp_path / "a.parquet")
     assert whole(tmp_path / "a.parquet").header == ["age", "kind", "b"]

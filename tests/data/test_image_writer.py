@@ -60,6 +60,14 @@ def test_an_interrupted_writer_is_gone_on_with(tmp_path: Path) -> None:
     assert np.array_equal(written(tmp_path)[1], np.repeat(GREY[None], 3, axis=0))
 
 
+def test_what_is_about_to_be_replaced_is_not_noted(tmp_path: Path) -> None:
+    with ImageWriter(tmp_path, 1) as writer:
+        writer.put(0, b"a" * DIGEST, np.zeros((2, 2), np.uint8))
+        writer.forget(0)
+        writer.note()
+        assert not writer.has(0, b"a" * DIGEST)
+
+
 def test_what_is_not_noted_is_not_done(tmp_path: Path) -> None:
     """As after a power cut between an image and its note."""
     with ImageWriter(tmp_path, 2) as writer:

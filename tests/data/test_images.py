@@ -223,8 +223,11 @@ def test_a_class_whose_name_is_no_text_is_refused_before_the_training(
     tmp_path: Path, pets: dict[str, bytes]
 ) -> None:
     folder = write_folder(tmp_path / "a", pets)
-    for split in ("train", "test"):
-        (folder / split / "dog").rename(folder / split / os.fsdecode(b"ch\xe9"))
+    try:
+        for split in ("train", "test"):
+            (folder / split / "dog").rename(folder / split / os.fsdecode(b"ch\xe9"))
+    except OSError:
+        pytest.skip("this file system has names of text alone")
     with pytest.raises(DataError, match=r"must have a name in UTF-8, got 'ch.udce9'; rename it"):
         images(folder)
 

@@ -57,6 +57,14 @@ def test_labels_are_read_as_data_frames_write_them(tmp_path: Path, cell: str) ->
     assert batch.labels.tolist() == [1 if "1" in cell else -1]
 
 
+def test_names_of_classes_come_before_what_data_frames_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for classes in (("1.0", "2.0", "3.0"), ("EU", "NA", "nan")):
+        path.write_text("label,a,b\n" + "".join(f"{name},1,2\n" for name in classes))
+        (batch,) = read_inputs(path, (2,), classes, 9)
+        assert batch.labels.tolist() == [0, 1, 2]
+
+
 def test_numbers_may_name_columns_beside_the_labels(tmp_path: Path) -> None:
     """Data frames number columns without names."""
     (item,) = read(tmp_path, "label,0,1,2\ndog,1,2,3\n")

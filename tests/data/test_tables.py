@@ -147,6 +147,7 @@ def test_numbers_that_float32_does_not_tell_apart_are_no_inputs(
     scaled = load(tmp_path, text(age=ages), scale="features").train.inputs[:, 0]
     assert len(scaled.unique()) == len(scaled)
     assert len(load(tmp_path, text(age=[16_777_216.0 + 2 * row for row in range(ROWS)])).train)
+    assert len(load(tmp_path, text(age=[0.1] * ROWS)).train)  # nothing to be told apart
 
 
 def spoilt(column: str, row: int, cell: str) -> str:

@@ -85,6 +85,7 @@ def test_rows_are_a_mapping_several_of_them_or_a_frame(guard: Guard) -> None:
     frame = pd.DataFrame(rows, index=["x", "y"])
     answers = guard(rows)
     assert [answer.predicted for answer in answers] == [1, 0]  # type: ignore[union-attr]
+    assert guard(frame.set_index("age")) == guard(frame.set_index(["id", "ward"])) == answers
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     for several in (
         tuple(rows), frame, frame.convert_dtypes(), frame[["age", "ward"]], arrow,

@@ -16,9 +16,10 @@ def test_lengths_of_normals_change_nothing(length: float) -> None:
     assert torch.allclose(found, torch.tensor([[-3.0, -4.0]], dtype=torch.float64), rtol=1e-9)
 
 
-def test_a_normal_of_zero_wants_nothing() -> None:
+@pytest.mark.parametrize("offset", [1.0, 0.0, -1.0])
+def test_a_normal_of_zero_is_left_out(offset: float) -> None:
     normals = torch.tensor([[[0.0, 0.0], [0.0, 2.0]]], dtype=torch.float64)
-    offsets = torch.tensor([[1.0, -2.0]], dtype=torch.float64)
+    offsets = torch.tensor([[offset, -2.0]], dtype=torch.float64)
     multipliers = closest_in_half_spaces(normals, offsets)
     assert torch.allclose(multipliers, torch.tensor([[0.0, 0.5]], dtype=torch.float64), atol=1e-9)
 

@@ -156,7 +156,8 @@ def test_a_folder_of_the_name_of_a_log_is_no_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As wandb leaves one behind where it wrote."""
-    (tmp_path / "trackio").mkdir()
+    (tmp_path / "invented").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ImportError, match="trackio must be installed to log to it, got none"):
-        require_log("trackio")
+    monkeypatch.setitem(LOGS, "invented", LOGS["wandb"])
+    with pytest.raises(ImportError, match="invented must be installed to log to it, got none"):
+        require_log("invented")

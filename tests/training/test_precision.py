@@ -149,7 +149,7 @@ def test_a_device_that_would_emulate_bfloat16_trains_in_float32_and_says_so_once
     for name in ("float32", "bfloat16"):
         network = train(model(), images(), epochs=2, batch_size=32, precision=name).model
         weights[name] = network.state_dict()
-        said = "products are in float32: not all processes multiply bfloat16"
+        said = "products are in float32: a processor here does not multiply bfloat16"
         assert capsys.readouterr().out.count(said) == (name == "bfloat16")
     for kept, taken in zip(*(one.values() for one in weights.values()), strict=True):
         assert torch.equal(kept, taken)

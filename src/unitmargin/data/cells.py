@@ -143,7 +143,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
     with ParquetFile(path) as file:
         nested, done = _nested(file.schema_arrow), 0
         for batch in file.iter_batches(size):
-            frame = _named(batch.to_pandas())
+            frame = _with_index(batch.to_pandas(), file.schema_arrow)
             header = [str(name).strip() for name in frame.columns]
             _require_header(header)
             missing = frame.isna()
@@ -156,12 +156,14 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             done += len(cells)
 
 
-def _named(frame: Any) -> Any:
-    """A data frame whose named indices are columns in front of it."""
-    unnamed = [level for level, name in enumerate(frame.index.names) if name is None]
-    if len(unnamed) == frame.index.nlevels:
-        return frame
-    return frame.reset_index(unnamed, drop=True).reset_index()
+def _with_index(frame: Any, schema: Any) -> Any:
+    """A data frame whose index is columns in front of it, as far as a file stores it by its name:
+    of a range of whole numbers it stores none."""
+    stated = (schema.pandas_metadata or {}).get("index_columns", ())
+    names = [name for name in stated if isinstance(name, str) and name in frame.index.names]
+    for name in reversed(names):
+        frame.insert(0, name, frame.index.get_level_values(name), allow_duplicates=True)
+    return frame
 
 
 def _texts(frame: Any, missing: Any, place: int) -> list[str]:

@@ -76,7 +76,7 @@ class Column(Options):
         with np.errstate(all="ignore"):
             moved = float(np.abs(entries * self.unit - (trained - self.shift)).max())
             width = float(trained.max() - trained.min())
-        if ROUNDED * width < moved < math.inf:
+        if width > 0.0 and ROUNDED * width < moved < math.inf:
             raise ValueError(
                 f"{shown(self.name)} must keep its digits in float32, got numbers that differ by "
                 f'{width:g} and are rounded by {moved:g}; write scale = "features", or subtract '
@@ -137,6 +137,11 @@ class Encoding(Options):
             return words
         return f"{words}; a change of category has the length {_changes(categorical)}"
 
+    def column_of(self, entry: int) -> str:
+        """The name of the column that an entry of an input is of."""
+        names = [column.name for column in self.columns for _ in range(column.width)]
+        return names[entry]
+
     def encode(self, rows: Rows) -> Float32[np.ndarray, "n width"]:
         """The inputs of rows, whose columns are found by name.
 
@@ -179,10 +184,15 @@ def read_encoding(stated: Any, in_shape: tuple[int, ...]) -> Encoding | None:
     return encoding
 
 
-def stated_units(stated: Any, in_shape: tuple[int, ...]) -> str:
-    """What radii are measured in, in words, by what a file states of its training table."""
-    encoding = read_encoding(stated, in_shape)
-    return radius_units(None if encoding is None else encoding.units)
+def stated_units(stated: Any) -> str:
+    """What radii are measured in, in words, by what a file states of its training table.
+
+    Raises:
+        ValueError: no encoding.
+    """
+    if stated is None:
+        return radius_units()
+    return radius_units(Encoding(**stated if isinstance(stated, dict) else {}).units)
 
 
 def numbers(rows: Rows, name: str) -> Float64[np.ndarray, " n"]:

@@ -34,7 +34,7 @@ class ImageWriter:
         self.done = np.zeros((count, DIGEST), np.uint8)
         self.images: RowWriter | None = None
         self.noted: RowWriter | None = None
-        self.pending: list[tuple[int, bytes]] = []
+        self.pending: dict[int, bytes] = {}
         self._go_on()
 
     def has(self, place: int, digest: bytes) -> bool:
@@ -44,6 +44,7 @@ class ImageWriter:
     def forget(self, place: int) -> None:
         """Note that what is at a place is about to be replaced, as by a later image of its name."""
         self.done[place] = 0
+        self.pending.pop(place, None)
         if self.noted is not None:
             self.noted.write(place, self.done[place])
 
@@ -60,7 +61,7 @@ class ImageWriter:
             self._add_colours()
         assert self.images is not None  # opened above
         self.images.write(place, planes(image, self.images.shape[1]))
-        self.pending.append((place, digest))
+        self.pending[place] = digest
         if len(self.pending) * self.images.width >= BLOCK:
             self.note()
 
@@ -69,7 +70,7 @@ class ImageWriter:
         if self.images is None or self.noted is None:
             return
         self.images.sync()
-        for place, digest in self.pending:
+        for place, digest in self.pending.items():
             self.done[place] = np.frombuffer(digest, np.uint8)
             self.noted.write(place, self.done[place])
         self.pending.clear()

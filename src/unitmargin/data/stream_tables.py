@@ -93,7 +93,8 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
         label = UNKNOWN
         if place is not None:
             cell = cells.pop(place)
-            label = find_label(name_of(cell), words, f"{LABEL} in line {line}")
+            name = cell if cell in words else name_of(cell)
+            label = find_label(name, words, f"{LABEL} in line {line}")
         names = [name for other, name in enumerate(header) if other != place]
         numbers = _numbers(cells, names, line)
         yield Item(scaled(numbers).reshape(wanted.in_shape), label, f"line {line}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unitmargin import __version__
 from unitmargin.certificates.agreement import AGREEMENT, allowed_difference
 from unitmargin.certificates.certify import certify
-from unitmargin.data import ENCODING, stated_units
+from unitmargin.data import ENCODING, read_encoding, stated_units
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import file_sha256, read_hashed, require_path, write_aside
 from unitmargin.frozen import FrozenNetwork, load, require_frozen, save
@@ -135,12 +135,13 @@ def _own_sha256(frozen: FrozenNetwork, file: Path) -> str:
 def _stated(frozen: FrozenNetwork, model_sha256: str) -> dict[str, object]:
     """The metadata of the file."""
     encoding = frozen.facts.get(ENCODING)
+    read_encoding(encoding, frozen.in_shape)  # raises where it does not fit
     return {
         "format": FORMAT,
         "classes": list(frozen.classes),
         "in_shape": list(frozen.in_shape),
         "domain": frozen.domain,
-        "units": stated_units(encoding, frozen.in_shape),
+        "units": stated_units(encoding),
         "encoding": encoding,
         IMAGES_FACT: frozen.facts.get(IMAGES_FACT),
         "profile": "float64",

@@ -48,7 +48,7 @@ class FrozenModel:
         self.profile = chosen.name
         self.dtype = np.dtype(chosen.definition()["dtype"])
         self.encoding = frozen.facts.get(ENCODING)
-        self.units = stated_units(self.encoding, frozen.in_shape)
+        self.units = stated_units(self.encoding)
         self.images = frozen.facts.get(IMAGES_FACT)
         self._path = path
         self._profile = chosen

@@ -71,7 +71,7 @@ def metrics_of(registry: Any = None) -> Metrics:
         from prometheus_client import REGISTRY, CollectorRegistry
     except ImportError:
         raise ImportError(
-            "prometheus-client must be installed to export metrics; run "
+            "prometheus-client must be installed to export metrics, got none; run "
             "`pip install unitmargin[monitor]`"
         ) from None
     chosen = REGISTRY if registry is None else registry

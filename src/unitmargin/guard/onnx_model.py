@@ -195,7 +195,7 @@ def _open(file: Path, content: bytes, threads: int | None, level: str) -> Any:
         import onnxruntime
     except ImportError:
         raise ImportError(
-            "onnxruntime must be installed to evaluate an exported network; run "
+            "onnxruntime must be installed to evaluate an exported network, got none; run "
             "`pip install unitmargin[deploy]`"
         ) from None
     options = onnxruntime.SessionOptions()

@@ -64,9 +64,10 @@ def _open_exported(file: Path, profile: str | None, sealed: bool, threads: int |
             "onnxruntime's choice"
         )
     if threads is not None and not 1 <= threads <= MOST_THREADS:
+        got = threads if abs(threads) < 1e9 else "a number of many digits"
         raise ValueError(
-            f"threads must be from 1 to {MOST_THREADS}, got {str(threads)[:40]}; leave it out for "
-            "onnxruntime's choice"
+            f"threads must be from 1 to {MOST_THREADS}, got {got}; leave it out for onnxruntime's "
+            "choice"
         )
     model = OnnxModel(file, None if threads is None else int(threads))
     if profile not in (None, model.profile):

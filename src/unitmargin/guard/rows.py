@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -155,10 +155,10 @@ class RowReader:
                 )
 
 
-def rows_of(x: object) -> tuple[list[Row], bool] | None:
+def rows_of(x: object, wanted: Collection[str]) -> tuple[list[Row], bool] | None:
     """The rows that are given as a mapping from columns to cells, as several of them, as a data
     frame or a row of one, or as a table of Arrow; whether it is a single row. None for anything
-    else, which may be arrays.
+    else, which may be arrays. An index of a frame is a column where it has a name that is wanted.
 
     Raises:
         ValueError: two columns of one name, or a row of more cells than columns.
@@ -171,6 +171,11 @@ def rows_of(x: object) -> tuple[list[Row], bool] | None:
     if hasattr(x, "columns") and hasattr(x, "__array__") and hasattr(x, "__getitem__"):
         columns = [list(x[name]) for name in _distinct(x.columns)]
         names = [str(name).strip() for name in x.columns]
+        index: Any = getattr(x, "index", None)
+        for level in getattr(index, "names", ()):  # a column in a file
+            if level in wanted and level not in names:
+                names.append(level)
+                columns.append(list(index.get_level_values(level)))
         cells = zip(*columns, strict=True) if columns else [()] * len(np.asarray(x))
         return [dict(zip(names, row, strict=True)) for row in cells], False
     if hasattr(x, "index") and hasattr(x, "to_dict"):
@@ -183,7 +188,7 @@ def rows_of(x: object) -> tuple[list[Row], bool] | None:
     return None
 
 
-def require_encoded(x: object) -> None:
+def require_entries(x: object) -> None:
     """Raise a TypeError for what is not the numbers that rows are encoded to, but may be theirs.
 
     Those of an array whose type is no floating one, and of a list, are mostly of the table itself.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from unitmargin.certificates import accuracy
 from unitmargin.certificates.certify import Certificate
-from unitmargin.data import ENCODING, Encoding, Samples, radius_units
+from unitmargin.data import ENCODING, Samples, radius_units, stated_units
 from unitmargin.foundation.files import (
     file_sha256,
     parse_json,
@@ -233,9 +233,7 @@ def _model_units(model: Path) -> str:
     """What radii are measured in, by what a model file states of the columns of a table."""
     facts = parse_json(read_header(model).get("facts", "{}"))
     stated = facts.get(ENCODING) if isinstance(facts, dict) else None
-    if stated is None:
-        return radius_units()
-    return radius_units(Encoding(**stated if isinstance(stated, dict) else {}).units)
+    return stated_units(stated)
 
 
 def _names(column: str, numbers: Sequence[int], classes: Sequence[str]) -> list[str]:

@@ -61,7 +61,7 @@ class FrozenCertifier:
         self.model_sha256 = model_sha256
         self.images = frozen.facts.get(IMAGES_FACT)
         self.encoding = frozen.facts.get(ENCODING)
-        self.units = stated_units(self.encoding, frozen.in_shape)
+        self.units = stated_units(self.encoding)
         _image_options(self.images)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
@@ -185,23 +185,31 @@ def judged_batches(certifier: Model, batches: Iterator[InputBatch]) -> Iterator[
     done = 0
     for batch in batches:
         names = batch.sources or tuple(f"sample {done + place}" for place in range(len(batch[0])))
-        _require_domain(certifier.domain, batch.inputs, names)
+        _require_domain(certifier, batch.inputs, names)
         yield batch
         done += len(batch.inputs)
 
 
 def _require_domain(
-    domain: tuple[float, float] | None,
-    inputs: Float32[np.ndarray, "batch *shape"],
-    names: tuple[str, ...],
+    certifier: Model, inputs: Float32[np.ndarray, "batch *shape"], names: tuple[str, ...]
 ) -> None:
-    if domain is None:
+    if certifier.domain is None:
         return
-    low, high = np.array(domain, np.float32)  # rounded as the inputs are
-    outside = ((inputs < low) | (inputs > high)).reshape(len(inputs), -1).any(1)
-    if outside.any():
+    low, high = np.array(certifier.domain, np.float32)  # rounded as the inputs are
+    outside = ((inputs < low) | (inputs > high)).reshape(len(inputs), -1)
+    if not outside.any():
+        return
+    first = int(outside.any(1).argmax())
+    encoding = read_encoding(certifier.encoding, certifier.in_shape)
+    if encoding is not None:
+        column = encoding.column_of(int(outside[first].argmax()))
         raise ValueError(
-            f"inputs must lie in {list(domain)}, the domain of the network, got entries from "
-            f"{float(inputs.min())} to {float(inputs.max())}, the first outside in "
-            f"{names[int(outside.argmax())]}; scale them as those the network was trained on"
+            f"{shown(column)} in {names[first]} must be within reach of the training rows, whose "
+            f"entries lie in {list(certifier.domain)}, got {inputs[first][outside[first]][0]}; "
+            "correct it, or leave out its row"
         )
+    raise ValueError(
+        f"inputs must lie in {list(certifier.domain)}, the domain of the network, got entries from "
+        f"{float(inputs.min())} to {float(inputs.max())}, the first outside in {names[first]}; "
+        "scale them as those the network was trained on"
+    )

@@ -285,6 +285,8 @@ class RunFolder:
         """What makes a file that is missing or damaged."""
         if file == self.history_file and self.weights_file.is_file():
             return "put a copy back: only a training in another folder makes it again"
+        if file == self.weights_file and command == TRAIN and self.recipe_file.is_file():
+            command = f"train {self.recipe_file} --out {self.path}"
         remove = "remove it and " if command == TRAIN and when == "again" else ""
         return f"{remove}run `unitmargin {command}` {when}"
 

@@ -31,9 +31,11 @@ def closest_in_half_spaces(normals: Stack, offsets: Table) -> Table:
         tensor([[3.0000, 4.0000]], dtype=torch.float64)
     """
     lengths = normals.norm(dim=2)
-    lengths = torch.where(lengths > 0.0, lengths, 1.0)  # of normals of 0 nothing is wanted
+    known = lengths > 0.0
+    lengths = torch.where(known, lengths, 1.0)
     units = normals / lengths[..., None]
-    gram, distances = units @ units.mT, offsets / lengths
+    # A normal of 0 can do nothing for its inequality, and is left out.
+    gram, distances = units @ units.mT, torch.where(known, offsets / lengths, 0.0)
     multipliers = _active_solutions(gram, distances)
     infeasible = (-(multipliers @ gram) - distances[:, None]).amax(2)
     negative = -multipliers.amin(2)

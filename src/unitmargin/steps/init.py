@@ -148,8 +148,8 @@ def _require_entries(path: Path, dataset: Dataset) -> None:
     if dataset.encoding is not None and entries < needed:
         raise ValueError(
             f"{path}: the columns that are kept must give at least {needed} entries for "
-            f"{dataset.n_classes} classes, got {entries}; add columns of numbers, or write all as "
-            "an .npz file with columns of zeros, which change no distance"
+            f"{dataset.n_classes} classes, got {entries}; add columns of numbers, or of zeros, "
+            'which change no distance, and write a recipe with scale = "units" by hand'
         )
 
 

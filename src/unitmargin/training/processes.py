@@ -123,7 +123,7 @@ def require_device(device: str | torch.device) -> torch.device:
         chosen = torch.device(device)
         torch.ones(1, device=chosen).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].partition(". ")[0][:200]
         raise ValueError(
             f"device must be one that torch can use here, got {str(device)!r}; use cpu ({reason})"
         ) from None

@@ -171,22 +171,22 @@ def _usable(
     """The options in a precision of all processes; it is said where that is not the one asked."""
     used = usable_precision(options.precision, processes, place)
     if used != options.precision and not quiet:
-        tqdm.write(f"products are in {used}: not all processes multiply {options.precision}")
+        tqdm.write(f"products are in {used}: a processor here does not multiply bfloat16")
     return options.changed(precision=used)
 
 
 def _class_names(classes: Sequence[str], data: Data, model: Classifier) -> Sequence[str]:
     """The names that are given, or those of the data set; raises unless each class has one."""
-    own = data.classes if isinstance(data, Dataset) else ()
-    if isinstance(classes, Sequence) and not len(classes):
+    names = () if isinstance(classes, str) else tuple(map(str, classes))
+    if not names and not isinstance(classes, str):
+        own = data.classes if isinstance(data, Dataset) else ()
         return own if len(own) == model.n_classes else ()
-    words = isinstance(classes, Sequence) and not isinstance(classes, str)
-    if not words or len(classes) != model.n_classes or len({*map(str, classes)}) < len(classes):
+    if len({*names}) != len(names) or len(names) != model.n_classes:
         raise ValueError(
             f"classes must be {model.n_classes} different names, got {shown(classes)}; leave them "
             "out, or name every class"
         )
-    return classes
+    return names
 
 
 def _restored(trainer: DrawnTrainer, file: Path, identity: Identity) -> list[EpochRecord]:
