@@ -143,7 +143,7 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
     with ParquetFile(path) as file:
         nested, done = _nested(file.schema_arrow), 0
         for batch in file.iter_batches(size):
-            frame = _with_index(batch.to_pandas(), file.schema_arrow)
+            frame = _with_index(batch.to_pandas(), file.schema_arrow, done)
             header = [str(name).strip() for name in frame.columns]
             _require_header(header)
             missing = frame.isna()
@@ -156,13 +156,20 @@ def _parquet(path: Path, size: int) -> Iterator[Rows]:
             done += len(cells)
 
 
-def _with_index(frame: Any, schema: Any) -> Any:
-    """A data frame whose index is columns in front of it, as far as a file stores it by its name:
-    of a range of whole numbers it stores none."""
-    stated = (schema.pandas_metadata or {}).get("index_columns", ())
-    names = [name for name in stated if isinstance(name, str) and name in frame.index.names]
-    for name in reversed(names):
-        frame.insert(0, name, frame.index.get_level_values(name), allow_duplicates=True)
+def _with_index(frame: Any, schema: Any, first: int) -> Any:
+    """A data frame from a row on whose named indices are columns in front of it. Of a range the
+    file stores its ends alone, and pyarrow loses it where it gives a part of the rows."""
+    for stated in reversed((schema.pandas_metadata or {}).get("index_columns", ())):
+        if isinstance(stated, dict):
+            name, step = stated["name"], stated["step"]
+            start = stated["start"] + step * first
+            values = range(start, start + step * len(frame), step)
+        elif (name := stated) in frame.index.names:
+            values = frame.index.get_level_values(name)
+        else:
+            continue  # one without a name
+        if name is not None:
+            frame.insert(0, name, values, allow_duplicates=True)
     return frame
 
 
