@@ -38,6 +38,8 @@ def test_answers_are_those_of_certify(path: Path, profile: str | None, sealed: b
     assert any(answer.certified for answer in answers)
     assert guard.model.profile == (profile or "float64")
     assert guard.model.model_sha256 == file_sha256(path)
+    assert isinstance(guard.model, frozen_model.FrozenModel)
+    assert guard.model.units == "l2 distance in the units of the inputs"
 
 
 @pytest.mark.parametrize("normalised", [False, True])

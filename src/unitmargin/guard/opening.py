@@ -23,7 +23,6 @@ class Model(Protocol):
     dtype: np.dtype[Any]
     profile: str
     model_sha256: str
-    units: str
     encoding: dict[str, Any] | None
     images: dict[str, Any] | None
 

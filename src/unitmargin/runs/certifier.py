@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from unitmargin.certificates.certify import certify
 from unitmargin.certificates.exhibits import is_image
-from unitmargin.data import (
-    ENCODING,
-    ImageOptions,
-    InputBatch,
-    read_encoding,
-    read_inputs,
-    stated_units,
-)
+from unitmargin.data import ENCODING, ImageOptions, InputBatch, read_encoding, read_inputs
 from unitmargin.foundation.choice import require_choice
 from unitmargin.foundation.files import read_hashed
 from unitmargin.foundation.numbers import shown
@@ -61,7 +54,6 @@ class FrozenCertifier:
         self.model_sha256 = model_sha256
         self.images = frozen.facts.get(IMAGES_FACT)
         self.encoding = frozen.facts.get(ENCODING)
-        self.units = stated_units(self.encoding)
         _image_options(self.images)
 
     def certify(self, x: NDArray[np.float32]) -> Claims:
