@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import socket
 import traceback
 from collections.abc import Callable
@@ -29,10 +30,10 @@ def _member(
     os.environ |= place | {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank)}
     torch.set_num_threads(1)
     try:
-        answer.send((work(*arguments), None))
+        answer.send_bytes(pickle.dumps((work(*arguments), None)))
         leave_processes()
     except BaseException:
-        answer.send((None, traceback.format_exc()))
+        answer.send_bytes(pickle.dumps((None, traceback.format_exc())))
     finally:
         answer.close()
         os._exit(0)
@@ -56,7 +57,8 @@ def in_group(count: int, work: Callable[..., Any], *arguments: Any) -> list[Any]
         answers = []
         for rank, (end, _) in enumerate(pipes):
             assert end.poll(LONGEST), f"process {rank} of {count} hangs"
-            answer, failure = end.recv()
+            # By content: pickles of pipes lend the memory of a process that may be gone by then.
+            answer, failure = pickle.loads(end.recv_bytes())
             assert failure is None, failure
             answers.append(answer)
         return answers
