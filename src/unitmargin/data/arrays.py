@@ -252,7 +252,7 @@ def require_layout(key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> No
     """Raise a ValueError unless inputs have a shape and a type that a data set can have."""
     rule = f"{key} must have shape (n, channels, height, width) or (n, features), got {shape}"
     behind = len(shape) == 4 and shape[3] in LAST_CHANNELS and shape[1] not in IMAGE_CHANNELS
-    # Maps of bytes with four columns are rare, and of other numbers as good as those of photos.
+    # Maps of four columns exist, so four channels behind are told by squares in front of them.
     if behind and (shape[3] in IMAGE_CHANNELS or shape[1] == shape[2] > max(LAST_CHANNELS)):
         raise ValueError(f"{rule}; move the channels forward with x.transpose(0, 3, 1, 2)")
     if len(shape) == 3:

@@ -59,7 +59,7 @@ def read_encoded(path: Path, wanted: Wanted, encoding: Encoding) -> Iterator[Ite
             yield Item(numbers, label, f"{rows.word} {line}")
 
 
-def name_of(cell: str) -> str:
+def _name_of(cell: str) -> str:
     """The name of a class in a cell, none where it stands for no value."""
     return "" if is_missing(cell) else canonical(cell)
 
@@ -69,7 +69,7 @@ def _labels(rows: Rows, wanted: Wanted, column: str) -> list[int]:
         return [UNKNOWN] * len(rows.cells)
     known = wanted.by_name()
     return [
-        find_label(name_of(cell), known, rows.where(column, row))
+        find_label(_name_of(cell), known, rows.where(column, row))
         for row, cell in enumerate(rows.column(column))
     ]
 
@@ -93,7 +93,7 @@ def _items(rows: Iterator[Row], wanted: Wanted) -> Iterator[Item]:
         label = UNKNOWN
         if place is not None:
             cell = cells.pop(place)
-            name = cell if cell in words else name_of(cell)
+            name = cell if cell in words else _name_of(cell)
             label = find_label(name, words, f"{LABEL} in line {line}")
         names = [name for other, name in enumerate(header) if other != place]
         numbers = _numbers(cells, names, line)

@@ -101,11 +101,9 @@ class RowReader:
             values[place], reason = self._values(row)
             reasons.append(reason)
         inputs = self._entries(values)
-        for place, entries in enumerate(inputs):
-            if not reasons[place] and not np.isfinite(entries).all():
-                reasons[place] = self._too_large(rows[place], entries)
-            if reasons[place]:
-                entries[:] = np.nan
+        for place in np.flatnonzero(np.logical_not(np.isfinite(inputs)).any(axis=1)).tolist():
+            reasons[place] = reasons[place] or self._too_large(rows[place], inputs[place])
+        inputs[[bool(reason) for reason in reasons]] = np.nan
         return inputs, reasons
 
     def outside(self, row: Row, entries: NDArray[np.float32], domain: tuple[float, float]) -> str:

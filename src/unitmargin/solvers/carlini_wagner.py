@@ -39,8 +39,8 @@ def carlini_wagner(
 
     Guarantee: within 2 % of the true distance on the closed-form classifiers of the tests whose
     nearest class is the runner-up, to which it descends, and whose rows have one length (10 % and
-    44 % above elsewhere, measured). With a
-    box and few steps it stays far above: where x lies on the box the map from w is flat.
+    44 % above elsewhere, measured). With a box and few steps it stays far above: where x lies on
+    the box the map from w is flat.
     Cost: at most ``steps * searches`` forward and backward passes; about half of it in practice.
     Source: Carlini and Wagner, Towards Evaluating the Robustness of Neural Networks, arXiv
     1608.04644, section VI A.

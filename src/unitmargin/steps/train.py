@@ -20,11 +20,11 @@ from unitmargin.training.identity import Identity, require_same_training
 from unitmargin.training.logs import Log, open_log, require_log
 from unitmargin.training.options import TrainingOptions
 from unitmargin.training.pieces import require_pieces
-from unitmargin.training.precision import require_precision, usable_precision
+from unitmargin.training.precision import require_precision
 from unitmargin.training.processes import Processes, join_processes
 from unitmargin.training.schedules import extendable
 from unitmargin.training.teacher import require_teachable
-from unitmargin.training.train import EpochRecord, drawn_trainer, train
+from unitmargin.training.train import EpochRecord, drawn_trainer, train, usable_options
 
 
 def steps_within(
@@ -40,8 +40,7 @@ def steps_within(
     The evaluation after each epoch comes on top, and a teacher.
     """
     processes, place = join_processes(device)
-    used = usable_precision(options.precision, processes, place)
-    options = options.changed(precision=used)
+    options = usable_options(options, processes, place)
     samples = dataset.train.near(place)
     trainer = drawn_trainer(model.to(place), samples, options, processes, True, place)
     seconds = torch.tensor(trainer.seconds_per_step(), dtype=torch.float64, device=place)
@@ -88,8 +87,8 @@ def train_run(
         steps = steps_within(model, dataset, recipe.training, minutes, device)
         recipe = recipe.changed(training={"steps": steps})
         model = open_model(recipe, dataset)
-    used = usable_precision(recipe.training.precision, processes, place)
-    origin = origin_of(model, dataset, recipe.training, recipe.data.images(), used)
+    products = usable_options(recipe.training, processes, place).precision
+    origin = origin_of(model, dataset, recipe.training, recipe.data.images(), products)
     with folder.hold() if processes.first else nullcontext():
         _require_same_training(folder, origin.identity, len(dataset.train))
         if processes.first:

@@ -112,7 +112,7 @@ def train(
     file = None if checkpoint is None else require_path("checkpoint", checkpoint)
     processes, place = join_processes(device)
     quiet = quiet or not processes.first
-    given = _usable(options, processes, place, quiet), processes, quiet, place
+    given = usable_options(options, processes, place, quiet), processes, quiet, place
     trainer: Trainer
     history: list[EpochRecord] = []
     kept = None
@@ -165,8 +165,8 @@ def _judged(
     return samples, None if test_data is None else _test_samples(model, test_data)
 
 
-def _usable(
-    options: TrainingOptions, processes: Processes, place: torch.device, quiet: bool
+def usable_options(
+    options: TrainingOptions, processes: Processes, place: torch.device, quiet: bool = True
 ) -> TrainingOptions:
     """The options in a precision of all processes; it is said where that is not the one asked."""
     used = usable_precision(options.precision, processes, place)
