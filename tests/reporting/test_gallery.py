@@ -8,7 +8,12 @@ import torch
 from PIL import Image
 
 from unitmargin.certificates.exhibits import Exhibit
-from unitmargin.reporting.gallery import amplification, difference_source, image_source
+from unitmargin.reporting.gallery import (
+    amplification,
+    difference_source,
+    image_source,
+    shown_range,
+)
 
 
 def opened(source: str) -> Image.Image:
@@ -56,3 +61,29 @@ def test_png_holds_the_pixels_clipped(channels: int, mode: str) -> None:
     assert (image.mode, image.size) == (mode, (4, 5))
     expected = (pixels.clamp(0, 1) * 255).round().to(torch.uint8).movedim(0, -1)
     assert image.tobytes() == expected.contiguous().numpy().tobytes()
+
+
+@pytest.mark.parametrize(
+    ("input_range", "ends"),
+    [
+        ((0.0, 1.0), (0.0, 1.0)),
+        ((0.2, 0.7), (0.0, 1.0)),
+        ((0.0, 16.0), (0.0, 16.0)),
+        ((-2.5, 2.0), (-2.5, 2.0)),
+        ((7.0, 7.0), (7.0, 8.0)),
+    ],
+)
+def test_what_is_black_and_white(
+    input_range: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    assert shown_range(list(input_range)) == ends
+
+
+def test_images_of_other_units_look_like_those_of_pixels() -> None:
+    pixels = torch.rand(1, 3, 3).double()
+    moved = pixels + 0.03 * torch.rand(1, 3, 3)
+    ends = (-100.0, 300.0)
+    shown, wide = exhibit(pixels, moved), exhibit(400.0 * pixels - 100.0, 400.0 * moved - 100.0)
+    assert image_source(wide.original, ends) == image_source(pixels)
+    assert amplification(wide, ends) == amplification(shown) >= 10
+    assert difference_source(wide, ends) == difference_source(shown)

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tables import read_rows, write_rows
@@ -91,6 +92,26 @@ def moons(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         verify_samples=20,
     )
     return finished_run(tmp_path_factory.mktemp("moons"), recipe)
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Lower bounds behind a normalisation, of images that are no pixels."""
+    data = tmp_path_factory.mktemp("data") / "images.npz"
+    random = np.random.default_rng(0)
+    images, labels = random.uniform(-4.0, 60.0, (80, 1, 4, 4)), np.arange(80) % 2
+    images[labels == 1, :, :2] += 32.0
+    np.savez(data, x_train=images[:40], y_train=labels[:40], x_test=images[40:], y_test=labels[40:])
+    recipe = Recipe(
+        name="bounded",
+        data=DataOptions(name="npz", path=str(data)),
+        model=ModelOptions(
+            name="dense_ugnn", normalization="scalar", options={"hidden": [8, 4], "head": "lln"}
+        ),
+        training=TrainingOptions(epochs=1, batch_size=20),
+        verify_samples=10,
+    )
+    return finished_run(tmp_path_factory.mktemp("bounded"), recipe)
 
 
 def contents(folder: RunFolder) -> dict[str, Any]:
@@ -335,6 +356,23 @@ def test_page_and_markdown_show_the_same_numbers(digits: RunFolder) -> None:
     assert page.tags.count("img") == 3 * 8
     assert page.tags.count("svg") == 9
     assert "All 6 checks passed" in page.text
+
+
+def test_lower_bounds_are_no_distances_and_other_units_are_no_pixels(
+    bounded: RunFolder, digits: RunFolder
+) -> None:
+    page = Page(bounded.report_html.read_text()).text
+    assert "Gradients have at most the constant of their pair" in page
+    assert "none exceeds the constant of its pair of classes" in page
+    assert "a margin is a distance" not in page
+    assert "What remains is the rounding" not in page
+    assert "of the promised 1" not in bounded.report_html.read_text()
+    low, high = bounded.measurements().input_range
+    assert (low < 0.0, high > 80.0) == (True, True)
+    assert f"Pixels are shown clipped to [{low:g}, {high:g}]" in page
+    page = Page(digits.report_html.read_text()).text
+    assert "Pixels are shown clipped to [0, 1]" in page
+    assert "What remains is the rounding of the float32 weights" in page
 
 
 def test_points_of_the_plane_get_regions_and_no_images(moons: RunFolder) -> None:

@@ -110,8 +110,8 @@ def accuracy_curve(history: Sequence[EpochRecord], epsilon: str) -> str:
     return to_svg(figure, "accuracy-curve", text)
 
 
-def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"]) -> str:
-    """Histogram of pairwise gradient norms, as deviations from the promised 1.
+def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"], promised: bool = True) -> str:
+    """Histogram of pairwise gradient norms, as deviations from 1, which is promised or is not.
 
     The axis is in units of the power of ten just below the largest deviation, since deviations
     of 1e-8 cannot be told apart on an axis around 1.
@@ -127,8 +127,8 @@ def gradient_norm_histogram(norms: Float[Tensor, "batch pairs"]) -> str:
     axes.set_xlim(-end, end)
     label(axes, f"gradient norm − 1, in units of 1e{exponent}", "pairs of classes × samples")
     text = (
-        f"Histogram of {len(scaled)} pairwise gradient norms: all within {bound(largest)} of the "
-        "promised 1."
+        f"Histogram of {len(scaled)} pairwise gradient norms: all within {bound(largest)} of "
+        f"{'the promised 1' if promised else '1'}."
     )
     return to_svg(figure, "gradient-norms", text)
 

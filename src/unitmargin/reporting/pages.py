@@ -13,7 +13,7 @@ PHRASES = (
     epsilon_name, wording.calls, wording.count, wording.epochs, wording.fixed, wording.percent,
     wording.radius, wording.seconds, wording.singular_value, wording.spread,
     statistics.interval, statistics.signed,
-    gallery.amplification, gallery.difference_source, gallery.image_source,
+    gallery.amplification, gallery.difference_source, gallery.image_source, gallery.shown_range,
 )  # fmt: skip
 """Numbers to words and tensors to pictures, as functions of the templates."""
 

@@ -68,7 +68,7 @@ def _margins(run: dict[str, Any]) -> str:
 def _gradients(run: dict[str, Any]) -> str:
     if run["signed_distance"]:
         return f"Every gradient has norm 1, up to {bound(run['unit_gradient_error'])}"
-    return "Gradients have norm 1 or less: certificates are lower bounds"
+    return "Gradients have at most the constant of their pair: certificates are lower bounds"
 
 
 def _loss(run: dict[str, Any]) -> str:
@@ -80,8 +80,6 @@ def _loss(run: dict[str, Any]) -> str:
 
 def _accuracy(run: dict[str, Any]) -> str:
     known = [row for row in run["history"] if row["clean_accuracy"] is not None]
-    if not known:
-        return "No epoch was evaluated"
     last, best = known[-1]["clean_accuracy"], max(row["clean_accuracy"] for row in known)
     end = f"{_share(last)} clean after {epochs(int(known[-1]['epoch']))}"
     return f"{end}, the best of all" if last == best else f"{end}; the best was {_share(best)}"

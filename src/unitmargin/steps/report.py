@@ -48,6 +48,7 @@ def report_run(folder: RunFolder) -> str:
         "mistakes_meaning": classes.MEANING,
         "recipe": write_recipe(evidence.recipe.placeless()),
         "gradient_norms": measurements.gradient_norms,
+        "input_range": measurements.input_range,
         "exhibits": measurements.exhibits if is_image(evidence.frozen.in_shape) else [],
         "figures": _figures(evidence, summary),
     }
@@ -76,7 +77,9 @@ def _figures(evidence: Evidence, summary: dict[str, Any]) -> dict[str, Markup]:
             summary["coverage_curve"], summary["samples"], summary["choices"]
         ),
         "margins": figures.margin_histogram(certificates.margin, right),
-        "gradients": figures.gradient_norm_histogram(measurements.gradient_norms),
+        "gradients": figures.gradient_norm_histogram(
+            measurements.gradient_norms, summary["signed_distance"]
+        ),
         "loss": figures.loss_curve(evidence.history),
         "accuracy": figures.accuracy_curve(evidence.history, _trained_at(evidence)),
         "scatter": figures.radius_scatter(evidence.searches),
