@@ -76,6 +76,23 @@ def test_arrays_are_described(tmp_path: Path) -> None:
     assert "radii are in the units of the numbers in the file" in text
 
 
+@pytest.mark.parametrize(("shape", "fits"), [((400,), True), ((3, 11, 11), True), ((298,), False)])
+def test_many_classes_have_as_many_features(
+    tmp_path: Path, shape: tuple[int, ...], fits: bool
+) -> None:
+    labels = np.arange(600) % 300
+    inputs = RANDOM.normal(size=(600, *shape)).astype(np.float32)
+    file = tmp_path / "a.npz"
+    np.savez(file, x_train=inputs, y_train=labels, x_test=inputs[:300], y_test=labels[:300])
+    if fits:
+        recipe = read(init_recipe(file))
+        assert recipe.model.name == "dense_ugnn"
+        assert recipe.model.options["hidden"] == [299] * 4
+    else:
+        with pytest.raises(ValueError, match="an input must have at least 299 entries for 300"):
+            init_recipe(file)
+
+
 @pytest.mark.parametrize(
     ("size", "model"), [((8, 8), "dense_ugnn"), ((24, 32), "mixing_ugnn"), ((25, 31), "dense_ugnn")]
 )

@@ -143,14 +143,21 @@ def _table_options(path: Path, label: str | None) -> TableOptions:
 
 
 def _require_entries(path: Path, dataset: Dataset) -> None:
-    """Raise for a table of so few columns that no network tells all classes apart."""
+    """Raise for inputs of so few entries that no network tells all classes apart."""
     needed, entries = dataset.n_classes - 1, math.prod(dataset.in_shape)
-    if dataset.encoding is not None and entries < needed:
-        raise ValueError(
-            f"{path}: the columns that are kept must give at least {needed} entries for "
-            f"{dataset.n_classes} classes, got {entries}; add columns of numbers, or of zeros, "
-            'which change no distance, and write a recipe with scale = "units" by hand'
+    if entries >= needed:
+        return
+    what, step = "an input must have", "add entries of zeros, which change no distance"
+    if dataset.encoding is not None:
+        what = "the columns that are kept must give"
+        step = (
+            "add columns of numbers, or of zeros, which change no distance, and write a recipe "
+            'with scale = "units" by hand'
         )
+    raise ValueError(
+        f"{path}: {what} at least {needed} entries for {dataset.n_classes} classes, got {entries}; "
+        f"{step}"
+    )
 
 
 def _about(path: Path, dataset: Dataset) -> list[str]:
@@ -205,7 +212,7 @@ def _model(dataset: Dataset) -> list[Line]:
         normal = Line("normalization", "none", "the scale above has centred the columns")
     if _is_mixing(dataset):
         return [Line("name", "mixing_ugnn", "its layers follow from the size"), normal]
-    width = min(flat, WIDEST)
+    width = min(flat, max(WIDEST, dataset.n_classes - 1))
     depth = 8 if flat < NARROW else 4
     fits = f"{depth} layers; none may be wider than the one before it, the first than the {flat} "
     return [
