@@ -412,6 +412,7 @@ OPTIONS = [
     row("demo --out file", "file: File exists; name a folder", write("file", "")),
     row(f"verify {RUN} --solvers foo", "solver must be one of sphere_tracing"),
     row(f"verify {RUN} --solvers", "solvers must be one or more of sphere_tracing"),
+    row(f"verify {RUN} --normalised", "normalised must be asked of a network whose input"),
     row(f"verify {RUN} --solvers fmn:steps=nan", "steps of fmn must be a whole number, got 'nan'"),
     row(f"verify {RUN} --solvers fmn:steps=0", "steps must be >= 1, got 0"),
     row(f"verify {RUN} --solvers fmn:steps", "options of fmn must be OPTION=VALUE"),

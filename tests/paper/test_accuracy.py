@@ -75,6 +75,17 @@ def test_ratios_are_told_in_both_spaces(tmp_path: Path) -> None:
     assert (ours["LB/MAP, pixels"], ours["LB/MAP, normalised"]) == ("0.375", "0.800")
 
 
+def test_a_run_whose_attack_was_interrupted_was_not_attacked(tmp_path: Path) -> None:
+    run = certified(tmp_path, row_recipe("UGNN+OPLU+updU", "norm"), [1.0, 1.0])
+    search = made_search([1.0, 1.0], [2.0, 4.0])
+    search.label[:] = 1
+    write_made_searches(run, [search])
+    run.checks_file.unlink()
+    table = accuracy_tables("tab:accuracy", [run])[0]
+    (ours,) = [row for row in table_rows(table) if row["Our accuracy"] != NOT_RUN]
+    assert (ours["Our accuracy"], ours["LB/MAP, pixels"]) == ("100.0", "–")
+
+
 def test_without_runs_every_row_says_so() -> None:
     for label, count in (("tab:accuracy", 24), ("tab:accuracy-input-size", 12)):
         (table,) = accuracy_tables(label, [])

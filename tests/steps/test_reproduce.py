@@ -54,6 +54,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return verb
 
     monkeypatch.setattr(step, "recall", lambda *given: True)
+    monkeypatch.setattr(step, "has_normalised_space", lambda folder: folder.path.name == "norm")
     monkeypatch.setattr(step, "train_run", train)
     monkeypatch.setattr(step, "freeze_run", lambda folder: "freeze: done")
     monkeypatch.setattr(step, "certify_run", leave("certificate_facts_file", "certify: done"))
@@ -76,7 +77,8 @@ def test_rows_are_trained_certified_and_attacked_once(calls: list[str], tmp_path
     ]
     recipe = RunFolder(folders[1]).recipe()
     assert (recipe.training.epochs, recipe.training.seed, recipe.data.limit) == (3, 1, 7)
-    assert recipe.verify_samples == 5
+    assert recipe.verify_samples == 500
+    assert [given[1] for given, _ in asked if len(given) > 1] == [5, 5]
     calls.clear()
     evaluate_rows([TARGET], folders, budget)
     assert calls == []
@@ -132,7 +134,13 @@ def test_sphere_tracing_searches_all_samples_unless_a_number_is_asked_for(
     assert calls[-1].startswith("checks_file")
     (solvers, given), options = asked[-1]
     assert (solvers, given) == (("ddn",), count)
-    assert options == {"data": tmp_path, "normalised": True, "whole": whole}
+    assert options == {"data": tmp_path, "normalised": False, "whole": whole}
+
+
+def test_runs_with_another_space_are_searched_in_both(calls: list[str], tmp_path: Path) -> None:
+    run = trained(tmp_path / "norm", read_recipe(embedded_recipe(ROW)))
+    evaluate_rows([TARGET], [run], Budget())
+    assert asked[-1][1]["normalised"] is True
 
 
 def trained(path: Path, recipe: Recipe) -> Path:
@@ -159,6 +167,12 @@ def test_runs_that_are_no_row_are_left_out(
     assert "reproduce: robust-accuracy from 1 run -> " in said
 
 
+@pytest.fixture
+def one_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "has_normalised_space", lambda folder: False)
+
+
+@pytest.mark.usefixtures("one_space")
 def test_solvers_that_did_not_search_a_run_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +191,38 @@ def test_solvers_that_did_not_search_a_run_are_named(
     )
 
 
+def test_samples_and_a_space_that_were_not_searched_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = certified(tmp_path / "a", ROW, [1.0, 0.4, 0.3])
+    settings = describe_settings("sphere_tracing")
+    found = replace(made_search([1.0], [2.0], "sphere_tracing"), settings=settings)
+    found.label[:] = 1
+    write_made_searches(run, [found])
+    monkeypatch.setattr(step, "has_normalised_space", lambda folder: True)
+    assert run.findings().samples == 1
+    for samples in (None, 1, 2, 50):
+        evaluate_rows([TARGET], [run.path], Budget(samples=samples))
+    said = [line.partition(", without ")[2] for line in capsys.readouterr().out.splitlines()]
+    step_of = f"; remove {run.checks_file} to search it by all"
+    space = "the space behind its normalisation"
+    assert said == [
+        f"{space}{words}{step_of}" for words in ("", "", ", 1 of 2 samples", ", 2 of 3 samples")
+    ]
+    behind = replace(found, space="normalised")
+    write_made_searches(run, [found, behind])
+    evaluate_rows([TARGET], [run.path], Budget())
+    assert capsys.readouterr().out == ""
+
+
+def test_targets_that_no_run_stands_in_take_none(calls: list[str], tmp_path: Path) -> None:
+    run = trained(tmp_path / "a", read_recipe(embedded_recipe(ROW)))
+    with pytest.raises(ValueError, match="runs must be left out with upd, which no run stands in"):
+        take_over("upd", [run], Budget(), tmp_path / "out")
+    assert calls == []
+    assert not any(TARGETS[name].takes(RunFolder(run)) for name in ("upd", "unitary-gradient"))
+
+
 @pytest.mark.parametrize(
     "budget", [{"epochs": 7}, {"minutes": 2.0}, {"limit": 9}, {"seeds": 4}, {"device": "cuda"}]
 )
@@ -191,6 +237,7 @@ def test_what_only_a_training_has_a_use_for_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("one_space")
 def test_a_promise_that_was_broken_is_not_forgotten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

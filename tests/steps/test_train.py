@@ -513,6 +513,22 @@ def test_minutes_are_timed_anew_where_nothing_was_trained(
     assert folder.recipe().training.steps == 3
 
 
+def test_minutes_leave_a_run_that_was_begun_by_epochs_its_length(tmp_path: Path) -> None:
+    folder, recipe = RunFolder(tmp_path), TINY.changed(training={"schedule": "halving"})
+    train_run(recipe.overridden(epochs=1), folder)
+    before = folder.weights_file.read_bytes()
+    assert "is already there" in train_run(recipe.overridden(epochs=5), folder, minutes=0.1)
+    assert (folder.recipe().training.epochs, folder.weights_file.read_bytes()) == (1, before)
+
+
+def test_samples_to_be_attacked_are_no_other_training(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    train_run(TINY, folder)
+    before = folder.weights_file.read_bytes()
+    assert "is already there" in train_run(TINY.overridden(samples=7), folder)
+    assert (folder.recipe().verify_samples, folder.weights_file.read_bytes()) == (7, before)
+
+
 def test_minutes_change_nothing_but_the_number_of_steps(tmp_path: Path) -> None:
     """Steps are timed on a network of its own, drawn as the one that is trained."""
     timed, counted = RunFolder(tmp_path / "timed"), RunFolder(tmp_path / "counted")

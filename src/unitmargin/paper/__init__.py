@@ -5,16 +5,16 @@ A new target is one file with a :class:`Target` and one line here; the printed n
 """
 
 from unitmargin.paper.accuracy import ACCURACY, INPUT_SIZE
-from unitmargin.paper.layout import Table, to_latex, to_markdown
+from unitmargin.paper.layout import Table
 from unitmargin.paper.networks import own_row
 from unitmargin.paper.robust_accuracy import ROBUST_ACCURACY
-from unitmargin.paper.target import Output, Target
+from unitmargin.paper.target import Output, Target, write_output
 from unitmargin.paper.tightness import TIGHTNESS
 from unitmargin.paper.toy_example import TOY_EXAMPLE
 from unitmargin.paper.unitary_gradient import UNITARY_GRADIENT
 from unitmargin.paper.upd import UPD
 
-__all__ = ["TARGETS", "Output", "Table", "Target", "own_row", "to_latex", "to_markdown"]
+__all__ = ["TARGETS", "Output", "Table", "Target", "own_row", "write_output"]
 
 TARGETS: dict[str, Target] = {
     "accuracy": ACCURACY,

@@ -122,7 +122,7 @@ def _ratios(runs: Sequence[RunFolder], space: str) -> str:
 
 def mean_ratio(run: RunFolder, space: str) -> float | None:
     """LB/MAP without box over all solvers of a run; None if no point was searched or found."""
-    searches = run.searches() if run.solvers_file.is_file() else []
+    searches = run.searches() if run.checks_file.is_file() else []
     free = [search for search in searches if search.box is None and search.space == space]
     figures = tightness(closest_found(free)) if free else None
     return figures.mean if figures and figures.n else None

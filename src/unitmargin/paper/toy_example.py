@@ -158,4 +158,4 @@ def draw_distance(
     axes.contour(*plane, levels=[0.0], colors=["black"], linewidths=2.2)
 
 
-TOY_EXAMPLE = Target(recipes=(), searches=False, write=toy_example)
+TOY_EXAMPLE = Target(recipes=(), searches=False, write=toy_example, takes=lambda _: False)

@@ -88,4 +88,4 @@ def norm_figure(norms: dict[str, Float[Tensor, "batch pairs"]]) -> Figure:
     return figure
 
 
-UNITARY_GRADIENT = Target(recipes=(), searches=False, write=unitary_gradient)
+UNITARY_GRADIENT = Target(recipes=(), searches=False, write=unitary_gradient, takes=lambda _: False)

@@ -126,4 +126,4 @@ def error_figure(errors: dict[tuple[int, str], Float[Tensor, " pairs"]]) -> Figu
     return figure
 
 
-UPD = Target(recipes=(), searches=False, write=upd)
+UPD = Target(recipes=(), searches=False, write=upd, takes=lambda _: False)

@@ -125,9 +125,10 @@ class RunFolder:
         """Raise if the folder belongs to another recipe.
 
         The place of the data is no part of it, which their content is; nor is the number of epochs,
-        in which a training may be extended. A folder in which no epoch was trained belongs to none;
-        one that holds other things, a recipe that somebody wrote, or more than a split with neither
-        a recipe nor a training is none of a run, and neither is one that export wrote.
+        in which a training may be extended, or of samples that are attacked behind it. A folder in
+        which no epoch was trained belongs to none; one that holds other things, a recipe that
+        somebody wrote, or more than a split with neither a recipe nor a training is none of a run,
+        and neither is one that export wrote.
         """
         files = {self.split_file}
         if self.recipe_file.is_file() or self._trained:
@@ -292,4 +293,4 @@ class RunFolder:
 
 
 def _comparable(recipe: Recipe) -> Recipe:
-    return recipe.placeless().changed(training={"epochs": 1})
+    return recipe.placeless().changed(training={"epochs": 1}, verify_samples=1)

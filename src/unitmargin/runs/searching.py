@@ -11,6 +11,7 @@ from unitmargin.certificates.tightness import Search, search_boundary
 from unitmargin.data import Samples
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.runs.certificates import Certificates
+from unitmargin.runs.folder import RunFolder
 from unitmargin.solvers import SOLVERS
 from unitmargin.solvers.choice import Choice, read_choice
 from unitmargin.training.processes import joined_processes
@@ -50,10 +51,26 @@ def choose_solvers(words: Sequence[str]) -> tuple[Choice, ...]:
 
 
 def choose_spaces(frozen: FrozenNetwork, normalised: bool) -> list[Space]:
-    """That of the inputs, and the one behind the normalisation where it is asked for and another;
-    see :func:`normalised_space`."""
-    behind = normalised_space(frozen) if normalised else None
-    return [input_space(frozen), *([] if behind is None else [behind])]
+    """That of the inputs, and the one behind the normalisation if it is asked for.
+
+    Raises:
+        ValueError: it is asked for, and no normalisation makes another space of the inputs; see
+            :func:`normalised_space`.
+    """
+    if not normalised:
+        return [input_space(frozen)]
+    behind = normalised_space(frozen)
+    if behind is None:
+        raise ValueError(
+            "normalised must be asked of a network whose input normalisation stretches channels "
+            "unequally, got one without; leave it out"
+        )
+    return [input_space(frozen), behind]
+
+
+def has_normalised_space(folder: RunFolder) -> bool:
+    """Whether :func:`choose_spaces` has a second space for the network of a run."""
+    return normalised_space(folder.frozen()) is not None
 
 
 def search_all(test: Samples, certificates: Certificates, asked: Sequence[Asked]) -> list[Search]:

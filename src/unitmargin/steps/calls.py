@@ -47,7 +47,8 @@ def verify(
     Raises:
         TypeError: an argument of another kind.
         ValueError: an unknown solver, option or box, fewer than one sample, a box that the data
-            leave; a file of an earlier step that is missing, damaged, or of another model.
+            leave; no space behind a normalisation where one is asked for; a file of an earlier
+            step that is missing, damaged, or of another model.
 
     Cost: at most 90 forward and backward passes a sample and box, of inputs of at most eight
     entries up to 17 times as many.

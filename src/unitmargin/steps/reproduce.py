@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from unitmargin.certificates.spaces import NORMALISED
 from unitmargin.certificates.tightness import describe_settings
 from unitmargin.foundation.choice import require_choice, require_either
-from unitmargin.foundation.files import write_aside, write_text
-from unitmargin.paper import TARGETS, Output, Target, own_row, to_latex, to_markdown
+from unitmargin.paper import TARGETS, Target, own_row, write_output
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.reading import RunReading
 from unitmargin.runs.recipe import Recipe, read_recipe
-from unitmargin.runs.searching import DEFAULT_SOLVERS, choose_solvers
+from unitmargin.runs.searching import DEFAULT_SOLVERS, choose_solvers, has_normalised_space
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.steps.certify import certify_run
 from unitmargin.steps.freeze import freeze_run
 from unitmargin.steps.train import train_run
 from unitmargin.steps.verify import verify_run
-from unitmargin.training.processes import leave_processes
+from unitmargin.training.processes import joined_processes, leave_processes
 
 ALL = "all"
 """The target that stands for every one."""
@@ -28,9 +28,6 @@ WHOLE = ("sphere_tracing",)
 ATTACKED = 500
 """Test samples that the other solvers search: a choice of ours, since those of the paper take a
 hundred to many thousands of passes a sample."""
-
-RESOLUTION = 150
-"""Dots an inch of the PNG files."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class Budget:
         """The recipe of that name, changed, once a seed."""
         recipe = read_recipe(embedded_recipe(name))
         return [
-            recipe.overridden(self.data, self.limit, self.epochs, seed, self.samples)
+            recipe.overridden(self.data, self.limit, self.epochs, seed)
             for seed in range(self.seeds)
         ]
 
@@ -130,12 +127,18 @@ def take_over(
     network, activation, head and input.
 
     Raises:
-        ValueError: an unknown target or solver, or in ``budget`` what only a training has a use
-            for.
+        ValueError: an unknown target or solver, a target that no run stands in, or in ``budget``
+            what only a training has a use for.
         RunError: a folder that is no run, or without trained weights.
     """
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
+    if not any(each.recipes for each in targets):
+        given = ", ".join(map(str, runs))
+        raise ValueError(
+            f"runs must be left out with {target}, which no run stands in, got {given}; leave them "
+            "out"
+        )
     _require_unchanged(budget, ("epochs", "minutes", "limit", "seeds", "device"), "with runs")
     require_runs(runs)
     for folder in map(RunFolder, runs):
@@ -169,7 +172,8 @@ def train_rows(
     for name in dict.fromkeys(name for target in targets for name in target.recipes):
         for recipe in budget.recipes(name):
             folder = RunFolder(out / f"{recipe.name}-seed{recipe.training.seed}")
-            print(train_run(recipe, folder, budget.device, budget.minutes))
+            message = train_run(recipe, folder, budget.device, budget.minutes)
+            joined_processes().say(message)
             folders.append(folder.path)
     return folders
 
@@ -196,7 +200,7 @@ def evaluate_rows(
         if not (every or own_row(folder.recipe()) in attacked):
             continue
         if folder.checks_file.is_file():
-            passed = recall(folder, solvers)
+            passed = recall(folder, budget, solvers)
         else:
             message, passed = attack(folder, budget, solvers)
             print(message)
@@ -204,19 +208,25 @@ def evaluate_rows(
     return sound
 
 
-def recall(folder: RunFolder, solvers: Sequence[str]) -> bool:
+def recall(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> bool:
     """Whether a run that was attacked before kept its promises; tells of those that it broke, and
-    of solvers that were asked for and have not searched it."""
+    of what was asked for and not searched: solvers, samples, the space behind its normalisation."""
     findings = folder.findings()
     if not findings.passed:
         broken = ", ".join(row.name for row in findings.checks if row.failed)
         print(f"reproduce: {folder.path} broke promises when it was verified: {broken}")
-    had = dict.fromkeys((search.solver, search.settings) for search in folder.searches())
+    searches = folder.searches()
+    had = dict.fromkeys((search.solver, search.settings) for search in searches)
     asked = {
         str(one): (one.name, describe_settings(one.name, **dict(one.options)))
         for one in choose_solvers(solvers)
     }
     lacking = [word for word, search in asked.items() if search not in had]
+    if has_normalised_space(folder) and all(search.space != NORMALISED for search in searches):
+        lacking.append("the space behind its normalisation")
+    asked_samples = min(budget.samples or 0, len(folder.certificates()))
+    if findings.samples < asked_samples:
+        lacking.append(f"{asked_samples - findings.samples} of {asked_samples} samples")
     if lacking:
         kept = ", ".join(f"{name} ({settings})" for name, settings in had)
         print(
@@ -227,13 +237,14 @@ def recall(folder: RunFolder, solvers: Sequence[str]) -> bool:
 
 
 def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[str, bool]:
-    """Verify a run as the paper's tables need it: in both spaces, on so many samples."""
+    """Verify a run as the paper's tables need it: in both spaces where there are two, on so many
+    samples."""
     return verify_run(
         folder,
         solvers,
         ATTACKED if budget.samples is None else budget.samples,
         data=budget.data,
-        normalised=True,
+        normalised=has_normalised_space(folder),
         whole=WHOLE if budget.samples is None else (),
     )
 
@@ -266,26 +277,9 @@ def write_outputs(target: str, runs: Sequence[Path], out: Path) -> str:
         taken = [folder for folder in folders if chosen.takes(folder)]
         usable = [folder for folder in taken if free or folder.checks_file.is_file()]
         written = write_output(name, chosen.write(usable), out)
-        counted = f"{len(usable)} run{'' if len(usable) == 1 else 's'}"
+        counted = f" from {len(usable)} run{'' if len(usable) == 1 else 's'}"
         if left := len(taken) - len(usable):
             counted += f", without {left} that no solver searched,"
-        lines.append(f"reproduce: {name} from {counted} -> {', '.join(map(str, written))}")
+        counted = counted if chosen.recipes else ""
+        lines.append(f"reproduce: {name}{counted} -> {', '.join(map(str, written))}")
     return "\n".join(lines)
-
-
-def write_output(name: str, output: Output, out: Path) -> list[Path]:
-    """The files of one target: Markdown, LaTeX, and each figure as PNG and PDF."""
-    markdown, latex = out / f"{name}.md", out / f"{name}.tex"
-    pictures = []
-    sections = [to_markdown(table) for table in output.tables]
-    for label, (figure, caption) in output.figures.items():
-        for suffix in ("png", "pdf"):
-            file = out / f"{label}.{suffix}"
-            with write_aside(file) as aside:
-                figure.savefig(aside, format=suffix, dpi=RESOLUTION)
-            pictures.append(file)
-        sections.append(f"## {label}\n\n![{label}]({label}.png)\n\n{caption}\n")
-    write_text(markdown, f"# {name}\n\n" + "\n".join(sections))
-    needs = "% Needs \\usepackage{booktabs,graphicx}.\n"
-    write_text(latex, needs + "\n".join(to_latex(table) for table in output.tables))
-    return [markdown, latex, *pictures]

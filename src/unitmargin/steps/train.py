@@ -59,7 +59,7 @@ def train_run(
     Nothing is written before recipe, data set and model are known to fit, what was trained before
     included. A finished run is extended to more epochs where the schedule allows it. With
     ``minutes`` the training has as many steps as take about that long, however many epochs they
-    are; a run that was begun keeps the number it has. ``log`` names a program that is told of each
+    are; a run that was begun keeps its length. ``log`` names a program that is told of each
     epoch, one of :data:`unitmargin.training.logs.LOGS`.
 
     Raises:
@@ -177,13 +177,14 @@ def _after_epoch(folder: RunFolder, tell: Log, history: Sequence[EpochRecord]) -
 
 
 def _as_begun(recipe: Recipe, folder: RunFolder, minutes: float) -> Recipe:
-    """The recipe with the steps of a run that was begun; those of others are not known yet."""
+    """The recipe with the length of a run that was begun; that of others is not known yet."""
     if not 0 < minutes < math.inf:
         rule = "minutes must be positive and finite"
         raise ValueError(f"{rule}, got {minutes}; leave it out for epochs")
     if not folder.begun:
         return recipe
-    return recipe.changed(training={"steps": folder.recipe().training.steps})
+    begun = folder.recipe().training
+    return recipe.changed(training={"steps": begun.steps, "epochs": begun.epochs})
 
 
 def _is_trained(folder: RunFolder, recipe: Recipe, processes: Processes) -> bool:

@@ -148,11 +148,12 @@ def verify_run(
         rounding: add the rounding attack, thousands of forward passes a sample.
         data: where the data set is, if it has moved since the training.
         normalised: search behind the input normalisation as well, where the paper measures its
-            norm rows; see :func:`normalised_space`, without which nothing is added.
+            norm rows; see :func:`normalised_space`.
         whole: names of solvers that search all test samples.
 
     Raises:
-        ValueError: an unknown solver or option, fewer than one sample, a box that the data leave.
+        ValueError: an unknown solver or option, fewer than one sample, a box that the data leave,
+            no space behind a normalisation where one is asked for.
         RunError: a file of an earlier step is missing, damaged, or of another model or data set.
         LockedError: another process writes into the folder.
 
@@ -163,6 +164,7 @@ def verify_run(
     choices = choose_solvers(solvers)
     recipe = folder.recipe()
     frozen, sha256 = folder.hashed_frozen()
+    spaces = choose_spaces(frozen, normalised)
     count = _count(recipe, n_samples)
     certificates = folder.certificates()
     test = certified_samples(folder, frozen, certificates, data)
@@ -173,7 +175,7 @@ def verify_run(
     everything = test.spread(len(test))
     asked = [
         (space, everything if choice.name in whole else chosen, choice, at)
-        for space in choose_spaces(frozen, normalised)
+        for space in spaces
         for at in boxes
         for choice in choices
     ]
