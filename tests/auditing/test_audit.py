@@ -22,6 +22,7 @@ from unitmargin.auditing.gradients import (
     unit_gradient_error,
 )
 from unitmargin.frozen import Dense, FrozenNetwork
+from unitmargin.heads import HEADS
 from unitmargin.layers.activations import Abs
 from unitmargin.layers.normalize import Normalize
 from unitmargin.orthogonal import ORTHOGONAL_CONVS
@@ -239,3 +240,31 @@ def test_weights_that_are_not_finite_are_named_wherever_they_are(conv: str, numb
     frozen.head.weight[0, 0] = number
     with pytest.raises(ValueError, match="head must have finite weights|weights must be numbers"):
         audit(frozen)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("given", [False, True], ids=["layers alone", "with inputs"])
+def test_a_head_that_cannot_be_made_is_named(head: str, given: bool) -> None:
+    model = DenseUGNN((6,), 3, hidden=(4,), head=head)
+    with torch.no_grad():
+        for parameter in model.head.parameters():
+            parameter.fill_(torch.nan)
+    with pytest.raises(ValueError, match="head must have finite weights of full rank"):
+        audit(model, torch.rand(3, 6) if given else None)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["layers alone", "with inputs"])
+def test_a_layer_without_full_rank_is_named(given: bool) -> None:
+    model = DenseUGNN((6,), 3, hidden=(4,))
+    with torch.no_grad():
+        model.features[1].raw.zero_()  # type: ignore[union-attr, operator]
+    with pytest.raises(ValueError, match="features.1 must have finite weights of full rank"):
+        audit(model, torch.rand(3, 6) if given else None)
+
+
+def test_slopes_at_zero_are_units_too() -> None:
+    """Where biases are zero so is what enters each activation, for an input of zeros."""
+    for activation in ("abs", "maxmin"):
+        model = UGNN((3, 8, 8), 4, activation=activation)
+        error = audit(model, torch.zeros(2, 3, 8, 8)).unit_gradient_error
+        assert error < UNIT_GRADIENT_TOLERANCE

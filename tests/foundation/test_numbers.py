@@ -282,6 +282,8 @@ def test_arguments_are_judged_by_kind_and_by_value(name: str) -> None:
 
 def test_what_is_judged_is_returned_in_plain_numbers() -> None:
     assert require_interval("box", [0, np.float32(1)], "") == (0.0, 1.0)
+    with pytest.raises(TypeError, match="box must be two numbers .*, got array"):
+        require_interval("box", np.array(1.0), "")
     assert require_shape("in_shape", [np.int64(3), 2]) == (3, 2)
     assert [type(n) for n in require_shape("in_shape", [np.int64(3)])] == [int]
 

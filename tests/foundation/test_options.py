@@ -1,5 +1,6 @@
 """Options: judged whenever they are made, in one line."""
 
+import numpy as np
 import pytest
 from pydantic import PositiveInt, ValidationError
 
@@ -34,6 +35,7 @@ def test_a_section_changes_by_single_options() -> None:
         ({"name": "a", "inner": {"steps": True}}, "inner.steps must be a valid integer, got True"),
         ({"name": "a", "inner": {"steps": 0}}, "inner.steps must be greater than 0, got 0"),
         ({"name": "a", "inner": {"rate": float("inf")}}, "inner.rate must be a finite number"),
+        ({"name": 10**5000}, "name must be a valid string, got int of many digits; correct"),
         ({"name": "a", "inner": {"colour": 1}}, "inner.colour is no option, known: steps, rate"),
     ],
 )
@@ -46,5 +48,16 @@ def test_mistakes_are_one_line(values: dict[str, object], message: str) -> None:
 
 
 def test_options_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        Inner().steps = 4  # type: ignore[misc]
+    inner = Inner(steps=3)
+    message = r"steps must stay as it was given, got 4 assigned; take what \.changed\(steps=...\)"
+    with pytest.raises(AttributeError, match=message):
+        inner.steps = 4  # type: ignore[misc]
+    assert inner.steps == 3
+
+
+@pytest.mark.parametrize("number", [np.int64(5), np.uint8(5)])
+def test_whole_numbers_of_numpy_are_whole_numbers(number: int) -> None:
+    assert Inner(steps=number) == Inner(steps=5) == Inner().changed(steps=number)
+    assert type(Inner(steps=number).steps) is int
+    with pytest.raises(ValueError, match="steps must be a valid integer, got np.True_"):
+        Inner(steps=np.True_)

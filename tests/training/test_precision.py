@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -211,6 +212,7 @@ def test_unknown_names_and_unsafe_choices_are_refused() -> None:
 
 SETTINGS = """
 import os, sys, torch, unitmargin as um
+from unitmargin.foundation.full_precision import in_full_precision
 from unitmargin.training import precision as precisions
 
 precisions.multiplies_bfloat16 = lambda device: True  # however slow here
@@ -226,7 +228,8 @@ def kept(setting):
     for precision in ("float32", "bfloat16", "tf32"):
         model = um.DenseUGNN((2,), 2, linear="manifold", head="manifold")
         um.train(model, (x, y), epochs=1, quiet=True, precision=precision)
-    return before == stated()
+    um.audit(um.freeze(model), x)
+    return before == stated() and in_full_precision(stated)()[1:] == ["ieee", "ieee"]
 
 for setting in sys.argv[1:]:
     if not (child := os.fork()):  # settings of a process cannot be taken back
@@ -246,6 +249,25 @@ def test_settings_of_precision_are_left_as_they_are() -> None:
     command = [sys.executable, "-c", SETTINGS, *settings]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0"] * len(settings), done.stderr
+
+
+def test_a_setting_for_short_products_ends_where_a_training_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def asking(name: str, device: torch.device) -> AbstractContextManager[None]:
+        asked.append(torch.get_float32_matmul_precision())
+        return training_precision(name, device)
+
+    monkeypatch.setattr("unitmargin.training.trainer.training_precision", asking)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        train(model(), images(), epochs=1, batch_size=64, quiet=True)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert set(asked) == {"highest"}
 
 
 def test_compilers_may_ask_for_the_precision() -> None:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from unitmargin.auditing.gradients import unit_gradient_error
 from unitmargin.data import ENCODING
-from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.full_precision import in_full_precision
 from unitmargin.foundation.numbers import Numbers, as_tensor, require_encoded
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.layers.contract import Layer
@@ -84,7 +84,9 @@ def unmeasurable(name: str, reason: str) -> str:
 def head_error(network: Network) -> float:
     """How far the head fails its promise."""
     try:
-        error = network.head_promise.measure(network.head_weight())
+        weight = network.head_weight()
+        require_several_classes(len(weight))
+        error = network.head_promise.measure(weight)
     except torch.linalg.LinAlgError as fault:  # type: ignore[attr-defined]
         raise ValueError(unmeasurable("head", str(fault))) from None
     if not math.isfinite(error):
@@ -160,7 +162,7 @@ class Audit:
         return "\n".join(lines)
 
 
-@outside_autocast
+@in_full_precision
 def audit(network: Network, x: Numbers | None = None) -> Audit:
     """Measure every promise of a trained or frozen network.
 
@@ -188,17 +190,17 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
     """
     require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
     require_faithful(network)
-    require_several_classes(len(network.head_weight()))
-    promise = network.head_promise
-    signed_distance = network.signed_distance
+    # Weights first: what uses them fails on broken ones too, and cannot name the layer.
+    deviation, rows = head_error(network), network_rows(network)
     inputs = None if x is None else _inputs(network, x)
+    signed_distance = network.signed_distance
     error = float("nan")
     if inputs is not None and signed_distance:
         error = unit_gradient_error(network, inputs)
     return Audit(
-        layers=network_rows(network),
-        head=promise,
-        head_error=head_error(network),
+        layers=rows,
+        head=network.head_promise,
+        head_error=deviation,
         unit_gradient_error=error,
         signed_distance=signed_distance,
     )

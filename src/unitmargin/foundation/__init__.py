@@ -1,7 +1,7 @@
 """What every other room stands on: choosing by name, judged options and numbers, cells of tables,
-whole files, what is said of a failure, and types that autocast leaves alone."""
+whole files, what is said of a failure, and precision that no setting takes away."""
 
 __all__ = [
-    "autocast", "cells", "choice", "failures", "files", "numbers", "options", "statuses", "tables",
-    "tensors",
+    "cells", "choice", "failures", "files", "full_precision", "numbers", "options", "statuses",
+    "tables", "tensors",
 ]  # fmt: skip

@@ -137,6 +137,7 @@ def require_interval(what: str, value: object, step: str) -> tuple[float, float]
         (0.0, 1.0)
     """
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, bytes)
+    several = several and getattr(value, "ndim", 1) > 0
     ends = list(value) if several else []  # type: ignore[call-overload]
     if len(ends) != 2 or not all(map(is_real, ends)):
         raise TypeError(f"{what} must be two numbers (low, high), got {shown(value)}; {step}")
@@ -192,7 +193,7 @@ def require_shape(what: str, value: object) -> tuple[int, ...]:
     return tuple(map(int, lengths))
 
 
-def shown(value: object) -> str:
+def shown(value: object, most: int = LONGEST) -> str:
     """A value in a message: one line of bounded length.
 
     Example:
@@ -203,7 +204,7 @@ def shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no whole number of thousands of digits
         return f"{type(value).__name__} of many digits"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def as_float(number: Any) -> float:

@@ -1,11 +1,13 @@
 """Options that are judged when they are made, with one message for every mistake."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from unitmargin.foundation.choice import advice, require_choice
+from unitmargin.foundation.numbers import shown
 
 LONGEST = 200
 """Characters of a value in a message: tensors have more."""
@@ -23,10 +25,12 @@ RULES = {
 class Options(BaseModel):
     """Frozen options: of the annotated types, in range, finite, and none unknown.
 
-    Whole numbers are taken where a number is asked for; nothing else is converted.
+    Whole numbers are taken where a number is asked for, and those of NumPy as those of Python;
+    nothing else is converted.
 
     Raises:
         ValueError: one line that names the option, its rule, the value and the next step.
+        AttributeError: an option is assigned.
 
     Example:
         >>> class Walk(Options):
@@ -38,10 +42,17 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def __init__(self, /, **values: Any) -> None:
+        given = {name: _own_number(value) for name, value in values.items()}
         try:
-            super().__init__(**values)
+            super().__init__(**given)
         except ValidationError as error:
             raise ValueError(_first_mistake(type(self), error)) from None
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(
+            f"{name} must stay as it was given, got {shown(value)} assigned; take what "
+            f".changed({name}=...) returns"
+        )
 
     def changed(self: Own, /, **changes: Any) -> Own:
         """A judged copy with other values; a mapping changes single options of a section."""
@@ -63,13 +74,18 @@ def among(what: str, names: Collection[str]) -> AfterValidator:
     return AfterValidator(judge)
 
 
+def _own_number(value: Any) -> Any:
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def broken_rule(error: Mapping[str, Any]) -> str:
     """What one of pydantic's errors says of a value: its rule, the value and the next step."""
     if error["type"] == "missing":
         return "must be given, got nothing; add it"
     rule = error["msg"].removeprefix("Input should be ").split(" or instance of ")[0]
-    got = " ".join(repr(error["input"]).split())[:LONGEST]
-    return f"must be {RULES.get(rule, rule)}, got {got}; correct the value"
+    return (
+        f"must be {RULES.get(rule, rule)}, got {shown(error['input'], LONGEST)}; correct the value"
+    )
 
 
 def _first_mistake(kind: type[Options], error: ValidationError) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from unitmargin.auditing.audit import Audit, audit
-from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
+from unitmargin.foundation.full_precision import in_full_precision
 from unitmargin.foundation.numbers import shown
 from unitmargin.frozen import FixedNetwork, FrozenNetwork
 from unitmargin.layers.contract import Layer
@@ -20,7 +20,7 @@ from unitmargin.models.polishing import fixed, polished
 DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
 
 
-@outside_autocast
+@in_full_precision
 def fixed_network(model: Classifier) -> FixedNetwork:
     """The network as it is evaluated, weights made once and stored in the parameters' dtype.
 
@@ -37,7 +37,7 @@ def fixed_network(model: Classifier) -> FixedNetwork:
     return copy.deepcopy(network)  # layers hand out their own parameters
 
 
-@outside_autocast
+@in_full_precision
 def freeze(
     model: Classifier,
     dtype: torch.dtype = torch.float32,

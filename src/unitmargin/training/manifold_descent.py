@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from unitmargin.foundation.autocast import outside_autocast
+from unitmargin.foundation.full_precision import in_full_precision
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.training.precision import product_type
 
@@ -110,7 +110,7 @@ class ManifoldDescent(torch.optim.Optimizer):
                 due.setdefault(move, []).append(_Turn(parameter, parameter.grad, aim))
             state["step"] += 1
         for move, stacks in due.items():
-            outside_autocast(move.make)(stacks)
+            in_full_precision(move.make)(stacks)
         return loss
 
     def __getstate__(self) -> dict[str, Any]:

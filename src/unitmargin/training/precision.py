@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.full_precision import float32_products
 from unitmargin.layers.contract import TrainableLayer
 from unitmargin.training.processes import Processes
 
@@ -17,9 +18,10 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 def training_precision(name: str, device: torch.device) -> Iterator[None]:
     """The context of forward and backward passes in training.
 
-    ``float32`` changes nothing. ``tf32`` lets CUDA round the factors of matrix products to 10 bits
-    of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16; weights
-    are computed, kept and moved in float32, and logits and losses are float32.
+    ``float32`` changes nothing; a global setting that shortens products ends where a training
+    begins (:func:`in_full_precision`). ``tf32`` lets CUDA round the factors of matrix products to
+    10 bits of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16;
+    weights are computed, kept and moved in float32, and logits and losses are float32.
 
     Guarantee: the orthogonality error is that of float32 training. Evaluation, freezing and
     certificates happen outside of it. On leaving, the global setting is what it was.
@@ -29,32 +31,9 @@ def training_precision(name: str, device: torch.device) -> Iterator[None]:
         ...     (torch.eye(2) @ torch.eye(2)).dtype
         torch.bfloat16
     """
-    factors = _rounded_factors() if name == "tf32" else nullcontext()
-    with factors, torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
+    products = float32_products("high") if name == "tf32" else nullcontext()
+    with products, torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
         yield
-
-
-@contextmanager
-def _rounded_factors() -> Iterator[None]:
-    """TF32 in products, by the general setting where that answers, so that compilers may ask it;
-    where somebody has set single ones it raises, and the one of CUDA alone is changed."""
-    backends = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul]  # type: ignore[attr-defined]
-    singles = [backend.fp32_precision for backend in backends]
-    try:
-        general = torch.get_float32_matmul_precision()
-    except RuntimeError:
-        general = ""
-    if general:
-        torch.set_float32_matmul_precision("high")
-    else:
-        backends[0].fp32_precision = "tf32"
-    try:
-        yield
-    finally:
-        if general:
-            torch.set_float32_matmul_precision(general)
-        for backend, single in zip(backends, singles, strict=True):
-            backend.fp32_precision = single
 
 
 def usable_precision(name: str, processes: Processes, device: torch.device) -> str:

@@ -10,9 +10,9 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
 from unitmargin.data import Dataset, Given, Samples, TarShards, as_samples, joint_domain
-from unitmargin.foundation.autocast import outside_autocast
 from unitmargin.foundation.choice import require_kind
 from unitmargin.foundation.files import require_path, require_writable
+from unitmargin.foundation.full_precision import in_full_precision
 from unitmargin.foundation.numbers import shown
 from unitmargin.layers.faithful import require_faithful
 from unitmargin.models import Classifier
@@ -47,7 +47,7 @@ class TrainResult:
     history: tuple[EpochRecord, ...]
 
 
-@outside_autocast
+@in_full_precision
 def train(
     model: Classifier,
     train_data: Data,
