@@ -272,6 +272,14 @@ def test_a_program_that_cannot_be_run_or_read_has_status_2(
     assert "exit status 1, no model" in lines[2]
 
 
+def test_a_network_that_is_not_there_is_no_disagreement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert script.main(["--run", str(tmp_path), "--program", "true"]) == 2
+    said = capsys.readouterr().err
+    assert (said.count("\n"), "no model file at" in said) == (1, True)
+
+
 def test_the_network_of_a_run_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

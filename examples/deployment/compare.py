@@ -1,12 +1,11 @@
 """Programs in other languages against ``certify``, on 100 handwritten digits.
 
-Exports the network of a run of ``digits`` (or trains one in a temporary folder, in about a minute),
-has each program answer the inputs, and compares labels and radii:
+Exports the network of a run of ``digits`` (or trains one in a temporary folder, in seconds), has
+each program answer the inputs, and compares labels and radii. In the folder of this file:
 
-    python examples/deployment/compare.py --run runs/digits \\
-        --program "build/certify" --program "node examples/deployment/javascript/certify.mjs"
+    python compare.py --run RUN --program build/certify --program "node javascript/certify.mjs"
 
-Exit status: 1 where a program disagrees, 2 where one cannot be run.
+Exit status: 1 where a program disagrees, 2 where one cannot be run, or the network not exported.
 """
 
 import argparse
@@ -77,10 +76,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--program", action="append", required=True, help="a command; repeatable")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        run = options.run or trained(Path(folder) / "digits")
-        frozen = um.load(run / "model.safetensors")
-        x, _ = um.load_dataset("digits").test.batch(slice(0, SAMPLES))
-        return status(options.program, frozen, x, Path(folder))
+        try:
+            run = options.run or trained(Path(folder) / "digits")
+            frozen = um.load(run / "model.safetensors")
+            x, _ = um.load_dataset("digits").test.batch(slice(0, SAMPLES))
+            return status(options.program, frozen, x, Path(folder))
+        except (OSError, ValueError, ImportError, subprocess.CalledProcessError) as error:
+            print(error, file=sys.stderr)
+            return 2
 
 
 def trained(run: Path) -> Path:

@@ -1,6 +1,7 @@
 """The checker runs where torch cannot be imported, and imports nothing of what it checks."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,12 @@ def test_it_confirms_without_torch(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "check: 24 certificates confirmed, 0 not, 0 claim nothing" in done.stdout
+
+
+def test_the_reading_order_names_each_file_behind_those_that_it_imports() -> None:
+    order = re.findall(r"``(\w+)``", str(unitmargin.checker.__doc__))
+    assert sorted(order) == sorted(file.stem for file in FOLDER.glob("[!_]*.py"))
+    for place, name in enumerate(order):
+        text = (FOLDER / f"{name}.py").read_text()
+        imported = set(re.findall(r"^from unitmargin\.checker\.(\w+) import", text, re.MULTILINE))
+        assert imported <= set(order[:place]), name

@@ -314,6 +314,12 @@ def test_inputs_are_known_by_their_numbers_in_any_file(run: RunFolder) -> None:
             check(*files)
 
 
+def test_an_empty_file_lacks_the_columns(run: RunFolder) -> None:
+    run.certificates_file.write_bytes(b"")
+    with pytest.raises(CheckError, match=r"no table of certificates: its columns must be index,"):
+        verdicts(run)
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"\xef\xbb\xbfindex", b'"index', b"\0"])
 def test_bytes_that_are_no_table_are_refused(run: RunFolder, content: bytes) -> None:
     run.certificates_file.write_bytes(content)

@@ -26,7 +26,7 @@
 #endif
 
 const char* const kFormat = "unitmargin-onnx-1";
-const std::size_t kBatch = 128;  // inputs evaluated at once, so memory does not follow the file
+const std::size_t kBatch = 128;  // inputs evaluated at once: layers take no more memory for more
 
 struct Options {
   std::string model, inputs;

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import ort from "onnxruntime-node";
 
 const FORMAT = "unitmargin-onnx-1";
-const BATCH = 128; // inputs evaluated at once, so memory does not follow the file
+const BATCH = 128; // inputs evaluated at once: layers take no more memory for more
 const METADATA = 14; // number of the field `metadata_props` of an ONNX file
 
 function parse(args) {

@@ -51,9 +51,8 @@ class Network:
                 shapes = self._read(model)
         except UNFIT as error:
             raise CheckError(f"the layers of the model are inconsistent: {error}") from None
-        self.in_shape, self.widest = model.in_shape, max(map(math.prod, shapes))
-        tensors = model.layers[-1][2]
-        self.weight, self.bias = tensors["weight"], tensors["bias"]
+        self.widest = max(map(math.prod, shapes))
+        self.weight, self.bias = (model.layers[-1][2][name] for name in ("weight", "bias"))
         if len(self.weight) != len(model.classes):
             raise CheckError(f"{len(model.classes)} class names for {len(self.weight)} classes")
         if len(self.weight) < 2:

@@ -201,7 +201,7 @@ def _line(cells: list[str]) -> str:
 def _read_rows(path: Path) -> list[Certificate]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            header, *lines = csv.reader(file)
+            header, *lines = [*csv.reader(file)] or [[]]
         if header not in (HEADER, [*HEADER, "source"]) or {*map(len, lines)} - {len(header)}:
             raise ValueError(f"its columns must be {', '.join(HEADER)}, and source or none")
         return [_certificate(dict(zip(HEADER, line, strict=False))) for line in lines]
