@@ -6,10 +6,12 @@ from itertools import pairwise
 import pytest
 
 from unitmargin.heads.upd import LbfgsUPD
+from unitmargin.layers.activations import Abs
 from unitmargin.layers.rearrangement import Flatten
 from unitmargin.models import (
     UGNN,
     Classifier,
+    ConvexResidual,
     DenseUGNN,
     MixingUGNN,
     ResNet9,
@@ -17,7 +19,9 @@ from unitmargin.models import (
     describe_network,
     without_settings,
 )
+from unitmargin.models.description import _describe_layer
 from unitmargin.orthogonal import ORTHOGONAL_CONVS
+from unitmargin.orthogonal.cholesky import CholeskyLinear
 
 
 def test_every_layer_has_its_kind_its_settings_and_its_shapes() -> None:
@@ -139,3 +143,10 @@ def test_networks_that_differ_have_other_words(name: str) -> None:
     mine, other = describe_network(first()), describe_network(second())
     assert mine[layer] != other[layer]
     assert describe_network(first()) == mine
+
+
+def test_a_layer_that_occurs_twice_is_told_twice() -> None:
+    shared = Abs()
+    first, last = CholeskyLinear(4, 4), CholeskyLinear(4, 4)
+    words = [_describe_layer(ConvexResidual(first, shared, last, *more)) for more in ([], [shared])]
+    assert words[1].split().count("Abs") == words[0].split().count("Abs") + 1 == 2

@@ -17,6 +17,7 @@ from unitmargin.models import (
     MODELS,
     UGNN,
     Classifier,
+    ConvexResidual,
     DenseUGNN,
     ResNet9,
     build_model,
@@ -25,6 +26,7 @@ from unitmargin.models import (
 )
 from unitmargin.models.polishing import distance, polished
 from unitmargin.orthogonal import ORTHOGONAL_CONVS, ORTHOGONAL_LINEARS
+from unitmargin.orthogonal.cholesky import CholeskyLinear
 from unitmargin.training.optimizers import build_optimizers
 
 ROUNDING = 1e-4
@@ -290,3 +292,14 @@ def test_the_domain_is_that_of_the_inputs_whatever_type_weights_had(
     for model_again in (model.half().float(), model.bfloat16().float(), model.double()):
         assert model_again.domain.dtype == torch.float64
         assert freeze(model_again).domain == domain
+
+
+def test_a_residual_allows_what_the_layers_inside_it_allow() -> None:
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(64, 64, generator=generator).double() for _ in range(2))
+    left, right = torch.linalg.qr(left).Q, torch.linalg.qr(right).Q
+    layer = CholeskyLinear(64, 64)
+    layer.raw.data = (left @ torch.logspace(0, -2.8, 64).double().diag() @ right).float()
+    _, alone = polished("alone", layer, torch.float32)
+    _, inside = polished("inside", ConvexResidual(layer), torch.float32)
+    assert 1e-3 < alone == inside < 1e-2

@@ -158,3 +158,28 @@ def test_every_parameter_is_precise() -> None:
     model.head.half()
     with pytest.raises(ValueError, match="parameters must be float32 or float64, got torch.float1"):
         model(torch.rand(2, 4))
+
+
+@pytest.mark.parametrize("make", [lambda model: model, fixed_network, freeze], ids=str)
+def test_inputs_of_another_shape_are_refused(make: Callable[[Classifier], nn.Module]) -> None:
+    network = make(UGNN((1, 8, 8), 3))
+    with pytest.raises(
+        ValueError, match=r"\(batch, 1, 8, 8\), got \(1, 8, 8\); add the batch axis"
+    ):
+        network(torch.rand(1, 8, 8))
+    flat = make(DenseUGNN((4, 4, 4), 2, hidden=(8,)))
+    with pytest.raises(ValueError, match=r"\(batch, 4, 4, 4\), got \(5, 4, 16\); resize it"):
+        flat(torch.rand(5, 4, 16))
+    with pytest.raises(ValueError, match=r"\(batch, 4, 4, 4\), got \(64,\); resize it"):
+        flat(torch.rand(64))
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(ValueError, match="does not take these options: .*'colour'"):
+        build_model("dense_ugnn", (4,), 2, colour=64)
+
+
+@pytest.mark.parametrize("name", ["ugnn", "mixing_ugnn", "lip_convnet5", "dense_ugnn"])
+def test_the_advice_for_more_features_is_for_all_models(name: str) -> None:
+    with pytest.raises(ValueError, match="at least 999 features for 1000 .* end wider: hidden"):
+        build_model(name, (1, 8, 8), 1000, head="simplex")

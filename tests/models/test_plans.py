@@ -138,3 +138,11 @@ def test_the_last_map_of_the_default_is_small() -> None:
 def test_sides_that_no_default_divides_are_refused(in_shape: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="common divisors .*; resize the images"):
         default_plan(in_shape)
+
+
+def test_matrices_that_nothing_holds_are_not_made() -> None:
+    message = "window of a plan must make matrices of at most 268435456 numbers, got 1 of 3999996 x"
+    with pytest.raises(ValueError, match=message):
+        plan_layers(["fold 2", "widen 999999", "window 1"], (1, 8, 8), 0.5)
+    # As small as they are wide.
+    assert plan_layers(["fold 2", "widen 999999", "group 4"], (1, 4, 4), 0.5)[1] == 16 * 999999

@@ -14,6 +14,12 @@ from unitmargin.layers.singular_values import singular_values
 from unitmargin.orthogonal import OrthogonalLinear
 from unitmargin.orthogonal.magnitude import of_size_one
 
+MORE_FEATURES = (
+    "let what comes before the head end wider: hidden layers, width, a smaller depth or larger "
+    "images for convolutions, a widen in a plan"
+)
+"""The next step for a head of more classes than it has features for, whatever the model."""
+
 
 class Head(TrainableLayer):
     """Output layer ``W x + b``; its promise says what holds for the rows of W.
@@ -62,7 +68,7 @@ class OrthonormalHead(Head):
         if features < classes:
             raise ValueError(
                 f"an orthonormal head needs at least {classes} features for {classes} classes, "
-                f"got {features}; widen the last hidden layer"
+                f"got {features}; {MORE_FEATURES}"
             )
         self.linear = linear(features, classes)
         assert self.linear.bias is not None  # the default of every dense layer

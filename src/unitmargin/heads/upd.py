@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.frozen.dense import Dense
-from unitmargin.heads.head import Head
+from unitmargin.heads.head import MORE_FEATURES, Head
 from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.promises import UPD
 from unitmargin.orthogonal.cholesky import cholesky
@@ -93,8 +93,8 @@ class UPDHead(Head):
         if features < needed:
             raise ValueError(
                 f"this UPD head needs at least {needed} features for {classes} classes, got "
-                f"{features}; widen the last hidden layer, or append columns of zeros to the "
-                "inputs if they are as few (of a table under another scale than features)"
+                f"{features}; {MORE_FEATURES}, or append columns of zeros to the inputs if they "
+                "are as few (of a table under another scale than features)"
             )
         frame = nn.init.orthogonal_(torch.empty(min(classes, features), features))
         start = torch.zeros(classes, features)

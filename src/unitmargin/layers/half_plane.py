@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.foundation.numbers import require_whole
+from unitmargin.foundation.numbers import require_whole, shown
 
 Size = tuple[int, int]
 """Height and width of a map."""
@@ -24,8 +24,8 @@ Pairs = Float[Tensor, "p 2 batch c"]
 
 def require_size(map_size: Sequence[int]) -> Size:
     """Height and width as a tuple; raises unless they are two whole numbers of at least 1."""
-    if len(map_size) != 2:
-        raise ValueError(f"map_size must be height and width, got {map_size}; give both")
+    if not isinstance(map_size, Sequence) or len(map_size) != 2:
+        raise ValueError(f"map_size must be height and width, got {shown(map_size)}; give both")
     height, width = (require_whole("map_size", n, 1, "give height and width") for n in map_size)
     return height, width
 

@@ -38,18 +38,23 @@ class Network(nn.Module, ABC):
         """The logits of a normalised input."""
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch classes"]:
+        self.require_shape(x)
         return self.logits(self.normalised(x))
 
-    def require_input(self, x: Tensor) -> None:
-        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
-        network is."""
-        require_floating("x", x, "convert it and scale it to the units the network was trained in")
+    def require_shape(self, x: Tensor) -> None:
+        """Raise unless ``x`` is a batch of inputs of the network's shape."""
         if tuple(x.shape[1:]) != self.in_shape:
             single = tuple(x.shape) == self.in_shape
             raise ValueError(
                 f"x must have shape (batch, {', '.join(map(str, self.in_shape))}), got "
                 f"{tuple(x.shape)}; {'add the batch axis: x[None]' if single else 'resize it'}"
             )
+
+    def require_input(self, x: Tensor) -> None:
+        """Raise unless ``x`` is a batch of floating-point inputs of the network's shape, where the
+        network is."""
+        require_floating("x", x, "convert it and scale it to the units the network was trained in")
+        self.require_shape(x)
         device = next(chain(self.parameters(), self.buffers())).device
         if x.device != device:
             raise ValueError(

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from unitmargin.foundation.choice import require_choice
+from unitmargin.foundation.choice import require_choice, require_kind
 from unitmargin.foundation.tensors import makes_numbers
 from unitmargin.layers.arithmetic import UP, Affine, Arithmetic, gamma, product_up
 from unitmargin.layers.bounds import ENTRIES, LayerConstants, LayerRounding
@@ -39,6 +39,8 @@ class Normalize(FixedLayer):
 
     def __init__(self, mean: Float[Tensor, " c"], std: Float[Tensor, " c"]) -> None:
         super().__init__()
+        for name, given in (("mean", mean), ("std", std)):
+            require_kind(name, given, Tensor, "pass torch.tensor([...]), one entry a channel")
         if mean.shape != std.shape or mean.ndim != 1:
             raise ValueError(
                 "mean and std need one entry a channel each, got shapes "

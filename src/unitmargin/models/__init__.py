@@ -3,6 +3,7 @@
 A new model is one file with a :class:`Classifier` and one line here; a variant of one is a line.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -55,6 +56,10 @@ def build_model(name: str, in_shape: Sequence[int], n_classes: int, **options: A
     kind, shape = choose("model", name, MODELS), require_shape("in_shape", in_shape)
     classes = require_whole("n_classes", n_classes, 2, "pass the number of classes")
     try:
-        return kind(in_shape=shape, n_classes=classes, **options)
+        inspect.signature(kind).bind(in_shape=shape, n_classes=classes, **options)
     except TypeError as error:
         raise ValueError(f"model {name} does not take these options: {error}") from None
+    try:
+        return kind(in_shape=shape, n_classes=classes, **options)
+    except TypeError as error:
+        raise ValueError(f"model {name}: {error}") from error

@@ -24,7 +24,7 @@ def describe_network(model: Classifier) -> dict[str, str]:
 
 def _describe_layer(layer: Layer) -> str:
     words = []
-    for part in layer.modules():
+    for _, part in layer.named_modules(remove_duplicate=False):
         if isinstance(part, Layer):
             words.append(type(part).__name__)
         if isinstance(part, FixedLayer):

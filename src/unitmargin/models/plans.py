@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import shown
+from unitmargin.frozen.limits import LARGEST_INPUT
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
@@ -134,6 +135,7 @@ def plan_layers(
         else:
             first = all(isinstance(layer, PixelUnshuffle) for layer in layers)
             arrangement = _arranged(word, (height, width), first)
+            _require_small(word, arrangement, channels)
             layers.append(_sliced(arrangement, channels, absolute, word.reflected))
             if isinstance(arrangement, Folds):
                 side = arrangement.size
@@ -148,6 +150,16 @@ def _arranged(word: Word, map_size: tuple[int, int], first: bool) -> Arrangement
         shift = rest[0] if rest else 0 if first else size // 2
         return kind(map_size, size, shift)
     return Groups(map_size, *word.numbers) if kind is Groups else kind(map_size)
+
+
+def _require_small(word: Word, arrangement: Arrangement, channels: int) -> None:
+    """Raise for slices of which a number of a plan makes matrices that nothing holds."""
+    count, side = arrangement.stack(channels)
+    if count * side**2 > LARGEST_INPUT:
+        raise ValueError(
+            f"{word.name} of a plan must make matrices of at most {LARGEST_INPUT} numbers, got "
+            f"{count} of {side} x {side}; widen less, or take smaller slices"
+        )
 
 
 def _sliced(arrangement: Arrangement, channels: int, absolute: float, reflected: bool) -> Layer:

@@ -29,14 +29,16 @@ def polished(
 
     Raises:
         ValueError: a number that is not finite, a weight that is too far from what it promises to
-            be polished, or a layer that polishing moves by more than its ``polishing_tolerance``.
+            be polished, or a layer that polishing moves by more than its ``polishing_tolerance``,
+            or the largest one of the layers inside it.
     """
     require_finite(name, layer.state_dict())
     trained = fixed(name, layer)
     require_finite(name, trained.state_dict())
     exact = _made(name, layer.freeze)
     moved = 0.0 if exact is trained else distance(name, trained, exact, head)
-    allowed = layer.polishing_tolerance if isinstance(layer, TrainableLayer) else 0.0
+    parts = [part for part in layer.modules() if isinstance(part, TrainableLayer)]
+    allowed = max((part.polishing_tolerance for part in parts), default=0.0)
     if not moved <= allowed:
         raise ValueError(
             f"{name} must be frozen as it was trained: polishing may move a weight by at most "

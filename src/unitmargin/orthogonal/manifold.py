@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from unitmargin.foundation.numbers import require_whole
 from unitmargin.layers.contract import ManifoldParameters
 from unitmargin.layers.fourier import Spectrum, from_complex
-from unitmargin.layers.half_plane import Size
+from unitmargin.layers.half_plane import Size, require_size
 from unitmargin.orthogonal.cayley import INITIAL_SCALE, CayleyConv2d, cayley
 from unitmargin.orthogonal.layer import OrthogonalConv2d, OrthogonalLinear, require_no_growth
 
@@ -69,6 +69,6 @@ def manifold_conv(
     """
     require_no_growth("channels", in_channels, out_channels)
     require_whole("kernel_size", kernel_size, 1, "use 3")
-    if max(map_size) <= kernel_size:
+    if max(require_size(map_size)) <= kernel_size:
         return ManifoldConv2d(in_channels, out_channels, map_size, bias)
     return CayleyConv2d(in_channels, out_channels, kernel_size, map_size, bias)
