@@ -12,6 +12,21 @@ pytestmark = pytest.mark.skipif(find_node() is None, reason="node is not install
 
 WORDS = "page/words.js"
 
+MAP = """((picture) => {
+  globalThis.document = { createElement: () => ({ style: { setProperty() {} } }) };
+  const drawn = {
+    createImageData: (width, height) => ({ data: new Uint8ClampedArray(4 * width * height) }),
+    putImageData: ({ data }) => (picture = data),
+  };
+  globalThis.OffscreenCanvas = class { getContext() { return drawn; } };
+  const canvas = { addEventListener() {} };
+  const plane = new Plane({ area: [-1, 1, -1, 1], classes: ["a", "b"] }, canvas, { append() {} });
+  plane.setField(%s);
+  const row = picture.subarray(4 * 900 * 300, 4 * 900 * 301);
+  return Array.from({ length: 900 }, (_, at) => Array.from(row.subarray(4 * at, 4 * at + 4)));
+})()"""
+"""Red, green, blue and strength along one line of the map that is drawn of a field."""
+
 ELEMENTS = """(() => {
   const said = {};
   const part = (name) => ({
@@ -91,6 +106,27 @@ def test_noise_below_the_radius_is_not_said_to_be_all_of_it() -> None:
     found = evaluate("page/noise.js", call % "share * 0.3, 0")
     assert "99\u00a0% of the radius" in found[0]
     assert "95\u00a0% of the radius" in found[1]
+
+
+@pytest.mark.parametrize("strength", [1.0, 0.5, 1e-4])
+def test_a_map_has_steps_of_the_radius_and_one_line_where_the_answer_changes(
+    strength: float,
+) -> None:
+    """Of a boundary at 0, with radii that are a share of the distance from it."""
+    across = [-1.0, -1 / 3, 1 / 3, 1.0]
+    field = {
+        "labels": [int(x > 0) for x in across] * 4,
+        "radii": [strength * abs(x) for x in across] * 4,
+        "side": 4,
+    }
+    found = evaluate("page/plane.js", MAP % json.dumps(field))
+    grey = [at for at, (*colour, _) in enumerate(found) if colour == [90, 100, 110]]
+    assert grey == [448, 449, 450, 451]
+    for at, (*colour, drawn) in enumerate(found):
+        steps = 10 * strength * abs(2 * at / 899 - 1)
+        if at not in grey and 0.01 < steps % 1 < 0.99:
+            assert drawn == 40 + 18 * math.floor(steps)
+            assert colour == ([0x3B, 0x7D, 0xD8] if at < 450 else [0xE0, 0x7B, 0x39])
 
 
 @pytest.mark.parametrize(("low", "high"), [(-3.0, 0.1), (0.0, 0.123456789), (0.1, 0.7)])
@@ -193,9 +229,21 @@ def test_more_pixels_than_there_are_are_not_promised() -> None:
 
 
 def test_numbers_behind_columns_of_words_are_no_columns() -> None:
-    subject = {"kind": "table", "size": 5, "columns": [{}, {}, {}], "short": ""}
-    words = evaluate("page/verdict.js", f"new Verdict({json.dumps(subject)}, {{}}).ofEntries(0.5)")
-    assert "any one column alone by up to 0.5000, or all 5 numbers behind them at once" in words
+    subject = {
+        "kind": "table", "size": 5, "columns": [{}, {}, {}], "short": ", in units of the columns",
+        "categories": "A change of category has the length 1.",
+    }  # fmt: skip
+    call = "new Verdict(%s, {}).ofEntries(0.5)"
+    assert evaluate("page/verdict.js", call % json.dumps(subject)) == (
+        "That is any one column alone by up to 0.5000, or all 5 numbers behind the columns at once "
+        "by 0.2236 each, in units of the columns, or anything in between. "
+        "A change of category has the length 1."
+    )
+    subject |= {"columns": [{}] * 5, "categories": ""}
+    assert evaluate("page/verdict.js", call % json.dumps(subject)) == (
+        "That is any one column alone by up to 0.5000, or all 5 at once by 0.2236 each, "
+        "in units of the columns, or anything in between."
+    )
 
 
 def test_a_link_keeps_large_entries() -> None:

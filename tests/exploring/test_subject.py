@@ -81,13 +81,37 @@ def test_columns_of_a_table_are_in_its_units() -> None:
     }  # fmt: skip
     inputs = torch.tensor([[-1.0, 0.7, 0, 0], [1.0, 0, 0.7, 0]])
     data = Samples(inputs, torch.tensor([0, 1]))
-    age, kind = describe(frozen, data, torch.tensor([0, 1]))["columns"]
+    described = describe(frozen, data, torch.tensor([0, 1]))
+    age, kind = described["columns"]
     assert (age["low"], age["high"]) == (pytest.approx(27.0), pytest.approx(53.0))
     assert (age["lowest"], age["highest"], age["place"]) == (-5.0, 5.0, 0)
     assert (kind["place"], kind["categories"]) == (1, ["a", "b", "c"])
     assert kind["entry"] == pytest.approx(0.7)
     assert units_of(frozen).startswith("standard deviations of the training rows")
+    assert described["short"] == ", in standard deviations of the training rows"
+    assert described["categories"] == "A change of category has the length 1."
     assert kind_of(network(2)) == "plane"
+
+
+def test_lengths_are_told_apart_from_those_of_changes_of_category() -> None:
+    frozen = network(3)
+    data = samples(3)
+    columns = [{"name": "age; years", "unit": 10.0}, {"name": "pay", "categories": ["a", "b"]}]
+    frozen.facts[ENCODING] = {"label": "y", "scale": "units", "columns": columns}
+    described = describe(frozen, data, torch.tensor([0, 1]))
+    assert described["short"] == (
+        ", in unit lengths of the columns (age; years = 10, all others 1)"
+    )
+    assert described["categories"] == "A change of category has the length 1."
+    columns[1] = {"name": "pay", "unit": 2.0, "categories": ["a", "b"]}
+    frozen.facts[ENCODING] = {"label": "y", "scale": "units", "columns": columns}
+    described = describe(frozen, data, torch.tensor([0, 1]))
+    assert described["short"] == ", in unit lengths of the columns (age; years = 10, pay = 2)"
+    assert described["categories"] == "A change of category has the length 0.5 (pay)."
+    frozen.facts[ENCODING] = {"label": "y", "columns": [{"name": name} for name in "abc"]}
+    described = describe(frozen, data, torch.tensor([0, 1]))
+    assert described["short"] == ", in the units of the columns"
+    assert described["categories"] == ""
 
 
 def test_names_end_no_element_of_the_page() -> None:

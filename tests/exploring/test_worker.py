@@ -16,6 +16,7 @@ from unitmargin.frozen import Dense, FrozenNetwork
 from unitmargin.frozen.mixing import MIXINGS
 from unitmargin.frozen.reflection import REFLECTIONS
 from unitmargin.layers.contract import FixedLayer
+from unitmargin.layers.normalize import Normalize
 
 pytestmark = pytest.mark.skipif(find_node() is None, reason="node is not installed")
 
@@ -180,7 +181,7 @@ def test_a_search_counts_and_finds_nothing_inside_the_radius_and_something_far_o
     assert int(frozen.in_float64()(point[None]).argmax()) == int(found["label"]) != label
 
 
-def test_the_map_has_labels_and_margins_of_the_plane(tmp_path: Path) -> None:
+def test_the_map_has_labels_and_radii_of_the_plane(tmp_path: Path) -> None:
     torch.manual_seed(8)
     frozen = um.freeze(um.DenseUGNN((2,), 3, hidden=[2, 2]))
     area, side = [-1.0, 2.0, -1.5, 1.5], 7
@@ -189,9 +190,23 @@ def test_the_map_has_labels_and_margins_of_the_plane(tmp_path: Path) -> None:
     across, down = torch.linspace(-1.0, 2.0, side), torch.linspace(1.5, -1.5, side)
     points = torch.stack((across.repeat(side), down.repeat_interleave(side)), dim=1)
     logits = frozen.in_float64()(points.double())
-    best = logits.topk(2).values
+    true = um.certify(frozen, points.double(), "float64", domain="any")
     assert torch.equal(vector(found["labels"]).long(), logits.argmax(1))
-    assert torch.allclose(vector(found["margins"]), best[:, 0] - best[:, 1], atol=1e-6)
+    assert torch.allclose(vector(found["radii"]), true.radius, atol=1e-6)
+
+
+@pytest.mark.parametrize("std", [0.1, 1.0, 100.0])
+def test_the_map_is_in_the_units_of_the_inputs(std: float, tmp_path: Path) -> None:
+    """The answer of this network changes where the first coordinate is 0."""
+    layers = [
+        Normalize(torch.zeros(2), torch.full((2,), std)),
+        Dense(torch.tensor([[0.5, 0.0], [-0.5, 0.0]]), torch.zeros(2)),
+    ]
+    asked = {"kind": "field", "turn": 1, "area": [-1.0, 1.0, -1.0, 1.0], "side": 9}
+    (((found,)),) = ask([(FrozenNetwork(layers, (2,)), [asked])], tmp_path)
+    across = torch.linspace(-1.0, 1.0, 9).double().repeat(9)
+    assert torch.equal(vector(found["labels"]).long(), (across < 0).long())
+    assert torch.allclose(vector(found["radii"]), across.abs(), rtol=1e-6, atol=1e-6)
 
 
 def test_the_map_tells_hundreds_of_classes_apart(tmp_path: Path) -> None:

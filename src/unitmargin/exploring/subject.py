@@ -89,6 +89,7 @@ def describe(frozen: FrozenNetwork, samples: Samples, index: Tensor) -> dict[str
     inputs, labels = samples.batch(index)
     found = certify(frozen, inputs, "float64", domain="any")
     kind, encoding = kind_of(frozen), encoding_of(frozen)
+    short, categories = ("", "") if encoding is None else _lengths(encoding)
     ends = float(inputs.min()), float(inputs.max())
     low, high = ends if frozen.domain is None else frozen.domain
     subject: dict[str, Any] = {
@@ -103,12 +104,21 @@ def describe(frozen: FrozenNetwork, samples: Samples, index: Tensor) -> dict[str
         "predicted": found.label.tolist(),
         "radii": found.radius.tolist(),
         "apart": allowed_difference(frozen, found).tolist(),
-        "short": "" if encoding is None else f", in {encoding.units}",
+        "short": short,
+        "categories": categories,
         "columns": [] if kind == "image" else _columns(inputs.numpy(), encoding, (low, high)),
     }
     if kind == "plane":
         subject["area"] = _area(inputs.numpy())
     return subject
+
+
+def _lengths(encoding: Encoding) -> tuple[str, str]:
+    """What radii are measured in, for inside a sentence, and a sentence on changes of category."""
+    numbers = [column.changed(categories=None) for column in encoding.columns]
+    words = encoding.changed(columns=numbers).units
+    rest = encoding.units.removeprefix(words).removeprefix("; ")
+    return f", in {words}", f"{rest[0].upper()}{rest[1:]}." if rest else ""
 
 
 def _typical(found: Certificate, labels: Tensor) -> int:

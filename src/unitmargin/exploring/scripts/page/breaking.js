@@ -51,11 +51,19 @@ export class Breaking {
   }
 
   foundClosest(closest) {
-    const { current, subject } = this.explorer;
-    current.closest = closest;
+    const { norm } = this;
     this.require(closest?.distance);
+    this.setClosest(closest);
+    if (this.norm !== norm) this.searchLater();
+  }
+
+  setClosest(closest) {
+    const { current, state, subject } = this.explorer;
+    const { norm } = this;
+    current.closest = closest;
     showClosest(this.views, current, subject.classes);
-    this.noiseChanged();
+    if (state.towards === "closest" || this.norm !== norm) this.moveNoise();
+    else this.showNoise();
   }
 
   /**
@@ -82,8 +90,20 @@ export class Breaking {
   }
 
   noiseChanged() {
+    if (!this.explorer.current.claims) return;
+    this.moveNoise();
+    this.searchLater();
+  }
+
+  /** A search that runs has another norm, or was for other noise. */
+  searchLater() {
+    this.explorer.asker.drop("tries");
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.search(FEW), REST);
+  }
+
+  moveNoise() {
     const { current, state, asker } = this.explorer;
-    if (!current.claims) return;
     current.noisy = noisyInput(current, state, this.norm);
     current.found = undefined;
     this.showNoise();
@@ -92,19 +112,16 @@ export class Breaking {
       if (label !== current.claims.label) this.require(distanceOf(current.noisy, current.x));
       this.showNoise();
     });
-    asker.drop("tries");
-    clearTimeout(this.rest);
-    this.rest = setTimeout(() => this.search(FEW), REST);
   }
 
   showNoise() {
     const {
-      explorer: { current, subject, find },
+      explorer: { current, state, subject, find },
       norm,
     } = this;
     this.ruler.show(current.claims.radius, current.closest, norm);
     this.sketch.show(current, norm);
-    sayNoise(find("noise"), subject, current, norm);
+    sayNoise(find("noise"), subject, current, norm, state.towards);
     showNoisy(this.views, current, subject.classes);
     this.showMap();
   }
@@ -118,6 +135,7 @@ export class Breaking {
   search(effort) {
     const { current, asker } = this.explorer;
     if (!(current.claims?.label >= 0)) return;
+    clearTimeout(this.rest);
     const {
       claims: { label, radius },
     } = current;
@@ -135,9 +153,7 @@ export class Breaking {
     if (!told.found) return;
     this.require(told.found.distance);
     if (current.closest === null || told.found.distance < current.closest?.distance) {
-      current.closest = told.found;
-      showClosest(this.views, current, subject.classes);
-      this.showNoise();
+      this.setClosest(told.found);
     }
   }
 

@@ -3,8 +3,8 @@
  * columns.
  */
 
-import { columnValue } from "./columns.js";
-import { count, plain } from "./words.js";
+import { columnValue, stepOf } from "./columns.js";
+import { apart, count, digitsOf } from "./words.js";
 
 const SHOWN = 6;
 
@@ -16,9 +16,9 @@ export function listChanges(table, columns, x, point) {
     .filter(({ by }) => by > 0)
     .sort((a, b) => b.by - a.by);
   const rows = moved.slice(0, SHOWN).map(({ name, column, place }) => {
-    const [before, after] = [x[place], point[place]].map((entry) =>
-      plain(columnValue(column, entry)),
-    );
+    const values = [x[place], point[place]].map((entry) => columnValue(column, entry));
+    const least = Math.max(...values.map((value) => digitsOf(value, stepOf(column))));
+    const [before, after] = apart(values, least);
     return `<tr><td>${escaped(name)}</td><td class="number">${before}</td><td class="number">${after}</td></tr>`;
   });
   const more = moved.length - rows.length;

@@ -1,8 +1,13 @@
 /** Sliders for the columns of a table, each with the part of it in which it may move alone. */
 
-import { plain } from "./words.js";
+import { digitsOf, plain } from "./words.js";
 
 const STEPS = 200;
+
+/** By which a slider moves; unknown of what has no ends. */
+export function stepOf({ low, high }) {
+  return high > low ? (high - low) / STEPS : undefined;
+}
 
 /** What an entry of an input means in the units of its column. */
 export function columnValue({ shift, unit }, entry) {
@@ -39,11 +44,10 @@ class Slider {
     const part = (name) => this.element.querySelector(name);
     [this.output, this.input, this.band] = [part("output"), part("input"), part(".band span")];
     part(".name").textContent = column.name;
-    const { low, high } = column;
     Object.assign(this.input, {
-      min: low,
-      max: high,
-      step: (high - low) / STEPS,
+      min: column.low,
+      max: column.high,
+      step: stepOf(column),
       ariaLabel: column.name,
     });
     this.input.addEventListener("input", () => {
@@ -55,9 +59,10 @@ class Slider {
   show(x, radius) {
     const { low, high, unit, place } = this.column;
     const value = columnValue(this.column, x[place]);
-    this.output.textContent = plain(value);
+    const text = plain(value, digitsOf(value, stepOf(this.column)));
+    this.output.textContent = text;
     this.input.value = value;
-    this.input.ariaValueText = plain(value);
+    this.input.ariaValueText = text;
     const part = (at) => 100 * Math.min(Math.max((at - low) / (high - low), 0), 1);
     const [from, to] = [part(value - radius * unit), part(value + radius * unit)];
     Object.assign(this.band.style, { left: `${from}%`, width: `${to - from}%` });

@@ -15,7 +15,7 @@ import { Verdict } from "./verdict.js";
 import { plain } from "./words.js";
 
 /** Points a side of the map. */
-const SIDE = 181;
+const SIDE = 121;
 
 class Explorer {
   constructor(find) {

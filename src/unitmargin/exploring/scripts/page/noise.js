@@ -18,12 +18,13 @@ export function noisyInput({ x, closest }, { towards, seed }, norm) {
   return movedBy(x, direction, norm);
 }
 
-/** A sentence on the answer to a noisy input. */
-export function noiseSentence(classes, { label, radius }, norm, found) {
+/** A sentence on the answer to a noisy input; noise goes `astray` that has no point to lead to. */
+export function noiseSentence(classes, { label, radius }, norm, found, astray = false) {
   // Of 0.95 times the radius, the share may be the double below 0.95, which is no 94 %.
   const share = (norm / radius) * (1 + 2 * Number.EPSILON);
   const size = radius > 0 ? `, ${percent(share)} of the radius` : "";
-  const start = `Noise of size ${bold(roundedDown(norm))}${size}: `;
+  const way = astray ? ", in a random direction as no other answer is known" : "";
+  const start = `Noise of size ${bold(roundedDown(norm))}${size}${way}: `;
   if (found === undefined) return `${start}…`;
   const name = bold(classes[found]);
   if (norm < radius) return `${start}the answer is still ${name}, and it cannot be another one.`;
@@ -80,6 +81,7 @@ export function showClosest(views, { x, closest }, classes) {
   views.show("other", "difference", x, closest?.point, words, "Its difference from the input");
 }
 
-export function sayNoise(element, subject, current, norm) {
-  say(element, noiseSentence(subject.classes, current.claims, norm, current.found));
+export function sayNoise(element, { classes }, { claims, found, closest }, norm, towards) {
+  const astray = towards === "closest" && !closest;
+  say(element, noiseSentence(classes, claims, norm, found, astray));
 }

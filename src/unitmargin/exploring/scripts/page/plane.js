@@ -1,9 +1,6 @@
-/**
- * The map of a classifier of two numbers: answers, distances from the boundary, the disc of the
- * radius.
- */
+/** The map of a classifier of two numbers: answers, their radii, the disc of the chosen point. */
 
-import { count } from "./words.js";
+import { count, trimmed } from "./words.js";
 
 export const COLOURS = [
   "#3b7dd8",
@@ -19,8 +16,10 @@ export const COLOURS = [
 ];
 
 const PIXELS = 900;
-/** Steps of the distance from the boundary, as many as half the map has. */
+/** Steps of the radius, as many as half the map has. */
 const LINES = 10;
+/** Pixels on either side of a change of the answer that are drawn as the boundary. */
+const EDGE = 2;
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 /** Of the map's side, that a key moves the point; with shift, five times that. */
 const KEY_STEP = 0.01;
@@ -57,25 +56,26 @@ export class Plane {
 
   to(x, y) {
     const inside = (value, least, most) =>
-      Math.min(Math.max(Number(value.toPrecision(6)), least), most);
+      Math.min(Math.max(trimmed(value, this.right - this.left), least), most);
     const { low, high } = this.subject;
     const [left, bottom] = [this.left, this.bottom].map((side) => Math.max(side, low));
     const [right, top] = [this.right, this.top].map((side) => Math.min(side, high));
     this.move(inside(x, left, right), inside(y, bottom, top));
   }
 
-  /** Draws the map under all else, of labels and margins on a grid. */
+  /** Draws the map under all else, of labels and radii on a grid. */
   setField(field) {
     const context = new OffscreenCanvas(PIXELS, PIXELS).getContext("2d");
     const picture = context.createImageData(PIXELS, PIXELS);
     const colours = this.subject.classes.map((_, label) => parsed(COLOURS[label % COLOURS.length]));
+    const { labels, radii } = spread(field);
     for (let row = 0; row < PIXELS; row++) {
       for (let column = 0; column < PIXELS; column++) {
-        const [label, margin] = sampled(field, column / (PIXELS - 1), row / (PIXELS - 1));
-        const boundary = margin * this.scale < 2;
-        const strength = boundary ? 255 : this.strength(margin);
-        const colour = boundary ? [90, 100, 110] : colours[label];
-        picture.data.set([...colour, strength], 4 * (row * PIXELS + column));
+        const place = row * PIXELS + column;
+        const boundary = isEdge(labels, column, row);
+        const strength = boundary ? 255 : this.strength(radii[place]);
+        const colour = boundary ? [90, 100, 110] : colours[labels[place]];
+        picture.data.set([...colour, strength], 4 * place);
       }
     }
     context.putImageData(picture, 0, 0);
@@ -83,10 +83,10 @@ export class Plane {
     if (this.shown) this.show(this.shown);
   }
 
-  /** Stronger in steps, from the boundary to the middle of an answer's area. */
-  strength(margin) {
+  /** Stronger in equal steps of the radius. */
+  strength(radius) {
     const step = (this.right - this.left) / 2 / LINES;
-    return 40 + 18 * Math.min(Math.floor(margin / step), LINES);
+    return 40 + 18 * Math.min(Math.floor(radius / step), LINES);
   }
 
   show(shown) {
@@ -151,8 +151,30 @@ export class Plane {
   }
 }
 
-/** Label and margin between grid points: margins of another label count as negative ones. */
-function sampled({ labels, margins, side }, across, down) {
+/** Labels and radii of all pixels of the map. */
+function spread(field) {
+  const labels = new Int32Array(PIXELS * PIXELS);
+  const radii = new Float32Array(PIXELS * PIXELS);
+  for (let place = 0; place < labels.length; place++) {
+    const [column, row] = [place % PIXELS, Math.floor(place / PIXELS)];
+    [labels[place], radii[place]] = sampled(field, column / (PIXELS - 1), row / (PIXELS - 1));
+  }
+  return { labels, radii };
+}
+
+/** Whether the answer changes near a pixel, however small the radii around it are. */
+function isEdge(labels, column, row) {
+  const label = labels[row * PIXELS + column];
+  const near = (at, by) => Math.min(Math.max(at + by, 0), PIXELS - 1);
+  return [-EDGE, EDGE].some(
+    (by) =>
+      labels[row * PIXELS + near(column, by)] !== label ||
+      labels[near(row, by) * PIXELS + column] !== label,
+  );
+}
+
+/** Label and radius between grid points: radii of another label count as negative ones. */
+function sampled({ labels, radii, side }, across, down) {
   const [x, y] = [across * (side - 1), down * (side - 1)];
   const [column, row] = [Math.min(Math.floor(x), side - 2), Math.min(Math.floor(y), side - 2)];
   const nearest = labels[Math.round(y) * side + Math.round(x)];
@@ -164,7 +186,7 @@ function sampled({ labels, margins, side }, across, down) {
     [(row + 1) * side + column + 1, (x - column) * (y - row)],
   ]) {
     if (labels[at] !== nearest) other = labels[at];
-    sum += weight * margins[at] * (labels[at] === nearest ? 1 : -1);
+    sum += weight * radii[at] * (labels[at] === nearest ? 1 : -1);
   }
   return sum < 0 ? [other, -sum] : [nearest, sum];
 }

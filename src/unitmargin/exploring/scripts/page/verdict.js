@@ -55,14 +55,14 @@ export class Verdict {
   }
 
   ofEntries(radius) {
-    const { size, kind, columns, short } = this.subject;
+    const { size, kind, columns, short, categories } = this.subject;
     if (kind === "plane")
       return "That is every point of the disc: the boundary where the answer changes lies outside of it.";
     const what = columns.length ? "column" : "number";
     const each = roundedDown(radius / Math.sqrt(size));
     // Of a column of words the network reads a number for each word.
     const words = columns.length && columns.length !== size;
-    const all = words ? `${count(size)} numbers behind them` : count(size);
-    return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${all} at once by ${each} each${short}, or anything in between.`;
+    const all = words ? `${count(size)} numbers behind the columns` : count(size);
+    return `That is any one ${what} alone by up to ${roundedDown(radius)}, or all ${all} at once by ${each} each${short}, or anything in between.${categories && ` ${categories}`}`;
   }
 }

@@ -3,6 +3,8 @@
 const DIGITS = 4;
 /** Decimals of a share in per cent. */
 const MOST_PLACES = 9;
+/** Digits of a value, and how many a double has. */
+const [LEAST_DIGITS, MOST_DIGITS] = [6, 17];
 
 /** At most four digits, rounded down: a larger radius was not proved. */
 export function roundedDown(number) {
@@ -51,8 +53,29 @@ export function count(number) {
 }
 
 /** Some digits, without zeros at the end. */
-export function plain(number, digits = 6) {
+export function plain(number, digits = LEAST_DIGITS) {
   return String(Number(number.toPrecision(digits)));
+}
+
+/** Digits of values that move by a step: all whole ones, and down to a hundredth of the step. */
+export function digitsOf(number, step = number) {
+  const exponent = exponentOf(number);
+  const fine = exponent - exponentOf(step) + 3;
+  return Math.min(Math.max(LEAST_DIGITS, exponent + 1, fine), MOST_DIGITS);
+}
+
+/** Two different numbers with at least some digits, and as many as tell them apart. */
+export function apart(numbers, least) {
+  for (let digits = least; digits < MOST_DIGITS; digits++) {
+    const [first, second] = numbers.map((number) => plain(number, digits));
+    if (first !== second) return [first, second];
+  }
+  return numbers.map(String);
+}
+
+/** A place on a line, to a share of the length that is shown of it. */
+export function trimmed(place, length) {
+  return Number(place.toFixed(Math.min(Math.max(LEAST_DIGITS - exponentOf(length), 0), 100)));
 }
 
 /** Begins and ends what is bold: no name of a class has it. */
