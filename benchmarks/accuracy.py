@@ -5,30 +5,33 @@
 
 Each recipe is trained with as many steps as take so many core-seconds, counted by the processor
 time of the steps alone, or with ``--steps``, on all training images but ``HELD_OUT``, and judged on
-those; test images are not touched. A teacher comes on top, and its core-seconds are those of the
-row. ``--set`` changes every recipe. Run it with OMP_NUM_THREADS=1: core-seconds of threads that
-wait count too.
+those; test images are not touched. Radii are those of the evaluation after an epoch: layers other
+than the head and the input normalisation are taken to be 1-Lipschitz. A teacher comes on top, and
+its core-seconds are those of the row. ``--set`` changes every recipe. Run it with
+OMP_NUM_THREADS=1: core-seconds of threads that wait count too.
 """
 
 import argparse
 import json
 import statistics
 import time
-import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from unitmargin.auditing.audit import largest_error, network_rows
+from unitmargin.certificates.accuracy import certified_share
+from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Dataset, Samples
+from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import fixed_network
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance
-from unitmargin.runs.recipe import Recipe, parse_recipe
+from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.processes import Processes
@@ -49,7 +52,7 @@ TIMED_STEPS = 32
 
 
 class Row(NamedTuple):
-    """What a training came to: core-seconds, shares right beyond each radius, held out and seen."""
+    """What a training came to: core-seconds, shares certified at each radius, held out and seen."""
 
     name: str
     seed: int
@@ -72,15 +75,19 @@ def _chosen(samples: Samples, index: torch.Tensor) -> Samples:
     return replace(samples, inputs=samples.inputs[index], labels=samples.labels[index])
 
 
-def shares(network: torch.nn.Module, samples: Samples) -> list[float]:
-    """Shares of the samples whose margin is above each radius; a unit-gradient network's radius."""
+@torch.no_grad()
+def shares(network: FixedNetwork, samples: Samples) -> list[float]:
+    """Shares of the samples that are right with a radius above each epsilon."""
+    rows = network.head.weight.double()
+    constants = torch.cdist(rows, rows) * network.input_scale
     found = []
-    with torch.no_grad():
-        for start in range(0, len(samples), BATCH):
-            inputs, labels = samples.batch(slice(start, start + BATCH))
-            found.append(margins(network(inputs), labels))
-    margin = torch.cat(found)
-    return [float((margin > epsilon).double().mean()) for epsilon in EPSILONS]
+    for start in range(0, len(samples), BATCH):
+        inputs, labels = samples.batch(slice(start, start + BATCH))
+        logits = network(inputs)
+        radius = certificate_from_logits(logits, constants).radius
+        found.append((margins(logits, labels) > 0, radius))
+    right, radius = map(torch.cat, zip(*found, strict=True))
+    return [certified_share(right, radius, epsilon) for epsilon in EPSILONS]
 
 
 def steps_within(recipe: Recipe, dataset: Dataset, samples: Samples, seconds: float) -> int:
@@ -122,18 +129,6 @@ def train(recipe: Recipe, dataset: Dataset, seconds: float, steps: int | None) -
     )
 
 
-def read(name: str, settings: list[str], data: Path, seed: int) -> Recipe:
-    """A recipe with the settings ``table.key=value`` (TOML), the data and the seed."""
-    table: dict[str, Any] = tomllib.loads(embedded_recipe(name).read_text())
-    for setting in settings:
-        key, value = setting.split("=", 1)
-        section, option = key.split(".", 1)
-        table.setdefault(section, {})[option] = tomllib.loads(f"value = {value}")["value"]
-    table.setdefault("data", {})["path"] = str(data.resolve())
-    table.setdefault("training", {})["seed"] = seed
-    return parse_recipe(table, name)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recipes", nargs="+")
@@ -144,10 +139,17 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], dest="settings")
     parser.add_argument("--json-lines", type=Path)
     arguments = parser.parse_args()
-    for name in arguments.recipes:
+    try:
+        recipes = [
+            read_recipe(embedded_recipe(name), arguments.settings).overridden(data=arguments.data)
+            for name in arguments.recipes
+        ]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    for name, chosen in zip(arguments.recipes, recipes, strict=True):
         rows = []
         for seed in range(arguments.seeds):
-            recipe = read(name, arguments.settings, arguments.data, seed)
+            recipe = chosen.overridden(seed=seed)
             with retained_memory():
                 dataset = open_dataset(recipe)
                 rows.append(train(recipe, dataset, arguments.seconds, arguments.steps))

@@ -1,15 +1,16 @@
 """The frontier: certified accuracy against core-minutes, and how tight certificates are.
 
-    python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon 0.141]
+    python benchmarks/frontier.py RUN... [--png FILE] [--json FILE] [--epsilon E]
 
 Every run is a finished folder, or the JSON of an earlier call, whose runs are drawn too. Its
-minutes are the processor time that history.csv tells. Seeds are averaged; recipes of one model and
-loss are one line, and networks that widen have their own. Filled points had a teacher.
+minutes are the processor time that history.csv tells. Seeds of one training are averaged: runs
+whose recipes say the same but for the seed and the place of the data. Recipes of one model and loss
+are one line, and networks that widen have their own. Filled points had a teacher.
 """
 
 import argparse
 import statistics
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from matplotlib.ticker import LogLocator, NullLocator
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON
 from unitmargin.foundation.files import read_json, write_json
 from unitmargin.paper.canvas import panels
+from unitmargin.paper.conditions import UNSEEN, trained_epochs, unused_options
+from unitmargin.paper.groups import STEPS_APART
 from unitmargin.reporting.drawing import CLASS_COLOURS, INK, TEXT_SIZE, label, percent_axis
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe
 
@@ -52,6 +55,15 @@ def family(recipe: Recipe) -> str:
     return f"{recipe.model.name}{' widened' * widens}, {recipe.training.loss}"
 
 
+def training(recipe: Recipe) -> dict[str, Any]:
+    """What a recipe says of a training, but for seed, length and place of the data."""
+    said = recipe.placeless().model_dump(mode="json", exclude_defaults=True)
+    said.pop("verify_samples", None)
+    apart = {"seed", "epochs", "steps", *UNSEEN, *unused_options(recipe)}
+    options = {key: value for key, value in said.pop("training", {}).items() if key not in apart}
+    return said | {"training": options}
+
+
 def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
     """What a run cost and reached."""
     recipe, certificates = folder.recipe(), folder.certificates()
@@ -61,6 +73,9 @@ def point(folder: RunFolder, epsilon: float) -> dict[str, Any]:
         "recipe": recipe.name,
         "family": family(recipe),
         "seed": recipe.training.seed,
+        "training": training(recipe),
+        "epochs": trained_epochs(folder),
+        "steps": recipe.training.steps,
         "taught": recipe.training.teacher_epochs > 0,
         "minutes": core_minutes(folder),
         "clean": float(certificates.right.double().mean()),
@@ -87,18 +102,49 @@ def points(path: Path, epsilon: float) -> list[dict[str, Any]]:
     return list(earlier["runs"])
 
 
+def same_training(run: dict[str, Any], shorter: dict[str, Any]) -> bool:
+    """Whether two runs differ in their seed alone. Of runs that an earlier call wrote without their
+    training it is the recipe's name that says so."""
+    if any(run.get(key) != shorter.get(key) for key in ("family", "recipe", "training")):
+        return False
+    length, known = run.get("epochs", 0.0), shorter.get("epochs", 0.0)
+    counted = run.get("steps") or shorter.get("steps")
+    return bool(length - known <= (STEPS_APART * known if counted else 0.0))
+
+
+def groups(runs: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The seeds of each training.
+
+    Raises:
+        ValueError: one seed of a training twice.
+    """
+    found: list[list[dict[str, Any]]] = []
+    for run in sorted(runs, key=lambda one: one.get("epochs", 0.0)):
+        known = next((group for group in found if same_training(run, group[0])), None)
+        if known is None:
+            found.append([run])
+        else:
+            known.append(run)
+    for group in found:
+        seed, times = Counter(one["seed"] for one in group).most_common(1)[0]
+        if times > 1:
+            raise ValueError(
+                f"runs of one training must differ in their seed, got seed {seed} of "
+                f"{group[0]['recipe']} {times} times; pass each run once"
+            )
+    return found
+
+
 def averaged(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Means over the seeds of each recipe, by family and minutes."""
-    recipes = defaultdict(list)
-    for one in runs:
-        recipes[one["family"], one["recipe"]].append(one)
-    families: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for (family, recipe), group in recipes.items():
-        mean: dict[str, Any] = {"recipe": recipe, "seeds": len(group), "taught": group[0]["taught"]}
-        for key in ("minutes", "clean", "certified", "tightness"):
-            known = [one[key] for one in group if one[key] is not None]
-            mean[key] = statistics.mean(known) if known else None
-        families[family].append(mean)
+    """Means over the seeds of each training, by family and minutes."""
+    families: dict[str, list[dict[str, Any]]] = {one["family"]: [] for one in runs}
+    for group in groups(runs):
+        first = group[0]
+        mean = {"recipe": first["recipe"], "seeds": len(group), "taught": first["taught"]}
+        for key in ("epochs", "minutes", "clean", "certified", "tightness"):
+            told = [one[key] for one in group if one.get(key) is not None]
+            mean[key] = statistics.mean(told) if told else None
+        families[first["family"]].append(mean)
     return {name: sorted(rows, key=lambda row: row["minutes"]) for name, rows in families.items()}
 
 
@@ -139,14 +185,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--epsilon", type=float, default=HEADLINE_EPSILON)
     arguments = parser.parse_args()
-    known = [one for run in arguments.runs for one in points(run, arguments.epsilon)]
-    families = averaged(known)
+    try:
+        known = [one for run in arguments.runs for one in points(run, arguments.epsilon)]
+        families = averaged(known)
+    except (OSError, RunError, ValueError) as error:
+        parser.error(str(error))
     for name, rows in families.items():
         for row in rows:
             tight = "-" if row["tightness"] is None else f"{row['tightness']:.4f}"
+            epochs = "-" if row["epochs"] is None else f"{row['epochs']:.4g}"
             print(
-                f"{name:<42} {row['recipe']:<24} {row['seeds']} seeds  {row['minutes']:7.2f} min  "
-                f"clean {row['clean']:.4f}  certified {row['certified']:.4f}  tightness {tight}"
+                f"{name:<42} {row['recipe']:<24} {row['seeds']} seeds  {epochs:>6} epochs  "
+                f"{row['minutes']:7.2f} min  clean {row['clean']:.4f}  "
+                f"certified {row['certified']:.4f}  tightness {tight}"
             )
     if arguments.json:
         write_json(arguments.json, {"runs": known, "epsilon": arguments.epsilon} | provenance())

@@ -1,14 +1,16 @@
 """What the loader delivers against what steps consume: samples a second of processor time.
 
-    python benchmarks/loader.py [--recipe cifar10-fast] [--side 32] [--samples 20000] [--batches 20]
+    python benchmarks/loader.py [--recipe cifar10-fast] [--side 32] [--samples 30000] [--batches 20]
         [--folder FOLDER] [--json FILE]
 
 Samples are random bytes in a file that is mapped, gathered in a random order, cropped and mirrored
-as the recipe says. Processor time is that of all threads of the process, so that a busy machine
-changes the ratio little; where cores are free, the loader works beside the step.
+as the recipe says; a file is mapped if it has 2**26 bytes. Processor time is that of all threads of
+the process, so that a busy machine changes the ratio little; where cores are free, the loader works
+beside the step.
 """
 
 import argparse
+import math
 import sys
 import tempfile
 import time
@@ -22,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from timing import interleaved_medians
 
 from unitmargin.data import load_dataset
+from unitmargin.data.arrays import LARGE
 from unitmargin.foundation.files import write_json
 from unitmargin.runs.opening import open_model
 from unitmargin.runs.provenance import provenance
@@ -32,14 +35,21 @@ from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
 from unitmargin.training.share import Share
 
+CHANNELS = 3
+
 WARM_UP = 2
 """Batches before the clock starts: first touches of memory cost more than the work itself."""
 
 
+def needed(side: int) -> int:
+    """How many images make a file that is mapped."""
+    return math.ceil(LARGE / (CHANNELS * side**2))
+
+
 def write_samples(folder: Path, count: int, side: int) -> Path:
-    """A file of random images, which is large enough to be mapped."""
+    """A file of random images."""
     random = np.random.default_rng(0)
-    images = random.integers(256, size=(count, 3, side, side), dtype=np.uint8)
+    images = random.integers(256, size=(count, CHANNELS, side, side), dtype=np.uint8)
     labels = random.integers(10, size=count)
     file = folder / "random.npz"
     np.savez(file, x_train=images, y_train=labels, x_test=images[:100], y_test=labels[:100])
@@ -48,8 +58,6 @@ def write_samples(folder: Path, count: int, side: int) -> Path:
 
 def open_trainer(recipe: Recipe, file: Path, cache: Path) -> SampleTrainer:
     dataset = load_dataset("npz", file, cache=cache)
-    if not dataset.train.mapped:
-        raise ValueError(f"samples must be enough to be mapped, got {len(dataset.train)}; add some")
     model = open_model(recipe, dataset)
     return SampleTrainer(model, dataset.train, recipe.training, Processes(), quiet=True)
 
@@ -81,7 +89,15 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="for the samples; default: a temporary one")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    recipe = read_recipe(embedded_recipe(Path(options.recipe)))
+    if options.samples < needed(options.side):
+        parser.error(
+            f"samples must be at least {needed(options.side)} of side {options.side} to be mapped, "
+            f"got {options.samples}; pass --samples {needed(options.side)}"
+        )
+    try:
+        recipe = read_recipe(embedded_recipe(options.recipe))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     with tempfile.TemporaryDirectory(dir=options.folder) as name, retained_memory():
         folder = Path(name)
         file = write_samples(folder, options.samples, options.side)

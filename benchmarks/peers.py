@@ -13,6 +13,7 @@ import argparse
 import sys
 import time
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    if find_spec("orthogonium") is None:
+        parser.error("orthogonium must be installed, got none; pip install --no-deps orthogonium")
     rows = [row(*layer, arguments.batch, arguments.rounds) for layer in LAYERS]
     print(f"{'layer':<30} {'ours - 1':>22} {'orthogonium - 1':>22} {'same kernel':>12} {'time':>6}")
     for found in rows:

@@ -8,8 +8,9 @@ distance ``--near`` from the boundary: far enough for sound certificates, and so
 network is linear up to the boundary, where rounding alone decides. Weights are rounded to float16
 and bfloat16 and evaluated by the profiles that hold them. Results of ten points at a time are added
 to ``--state`` when they are made, and not made again: the command can be stopped and started at
-will. With ``--engine onnxruntime`` the exported network is attacked, by float64 inputs. Exit status
-1 if a sound certificate broke.
+will. With ``--engine onnxruntime`` the exported network is attacked, by float64 inputs. "No power"
+marks a row in which too few naive certificates broke for sound ones that hold to mean something.
+Exit status 1 if a sound certificate broke.
 """
 
 import argparse
@@ -25,8 +26,8 @@ from torch import Tensor
 
 from unitmargin.certificates.rounding_attack import (
     CANDIDATES,
-    POWER,
     RADII,
+    RoundingAttack,
     near_boundary,
     rounding_attack,
 )
@@ -35,7 +36,7 @@ from unitmargin.foundation.files import write_json
 from unitmargin.frozen import FrozenNetwork
 from unitmargin.frozen.profiles import PROFILES
 from unitmargin.guard import OnnxModel
-from unitmargin.runs.folder import RunFolder
+from unitmargin.runs.folder import RunError, RunFolder
 from unitmargin.runs.opening import open_dataset
 from unitmargin.runs.provenance import provenance
 
@@ -103,16 +104,28 @@ def attack(
             "seconds": seconds}  # fmt: skip
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
+def read_state(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The state of earlier calls, or of none.
+
+    Raises:
+        ValueError: one of another run or of other options.
+    """
+    about = {key: getattr(arguments, key) for key in ("candidates", "samples", "engine")}
+    about["run"] = RunFolder(arguments.run).path.name
+    if not arguments.state.exists():
+        return about | {"cases": {}}
+    state: dict[str, Any] = json.loads(arguments.state.read_text())
+    if {key: state.get(key) for key in about} != about:
+        raise ValueError(
+            f"state must be of this run and these options, got {arguments.state} of "
+            f"{state.get('run')}; move it, or pass another --state"
+        )
+    return state
+
+
+def measure(arguments: argparse.Namespace, state: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """All batches of all cases, those of the state as they are."""
     run = RunFolder(arguments.run)
-    about = {"candidates": arguments.candidates, "samples": arguments.samples, "run": run.path.name}
-    about["engine"] = arguments.engine
-    state: dict[str, Any] = about | {"cases": {}}
-    if arguments.state.exists():
-        state = json.loads(arguments.state.read_text())
-        if {key: state[key] for key in about} != about:
-            raise SystemExit(f"{arguments.state} is of {state['run']} with other options; move it")
     points = load_points(run, arguments.data, arguments.samples).split(BATCH)
     for case in cases(arguments):
         network = run.frozen().to(WEIGHTS[case.weights])
@@ -130,18 +143,19 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def markdown_row(case: Case, batches: Any) -> str:
     total = sum(batch["samples"] for batch in batches)
     seconds = sum(batch["seconds"] for batch in batches) / max(total, 1)
-    shares = [
-        f"{sum(batch['broken'][name] for batch in batches)} of "
-        f"{sum(batch['issued'][name] for batch in batches)}"
-        for name in RADII
-    ]
-    weak = sum(batch["broken"]["naive"] for batch in batches) < POWER * total
+    issued, broken = (
+        {name: sum(batch[what][name] for batch in batches) for name in RADII}
+        for what in ("issued", "broken")
+    )
+    shares = [f"{broken[name]} of {issued[name]}" for name in RADII]
+    weak = not RoundingAttack(case.profile, total, issued, broken, ()).has_power
     place = f"{case.near:g}" if case.near else "test"
     cells = [case.weights, f"`{case.profile}`", place, *shares, f"{seconds:.2f}"]
     return f"| {' | '.join(cells)} |{' no power' if weak else ''}"
 
 
-def parse() -> argparse.Namespace:
+def parse() -> tuple[argparse.Namespace, dict[str, Any]]:
+    """The arguments and the state that they name."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("run", type=Path, help="a run folder with a frozen network")
     parser.add_argument("--data", type=Path, help="its images, if they lie elsewhere by now")
@@ -153,14 +167,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=list(WEIGHTS))
     parser.add_argument("--engine", choices=("torch", "onnxruntime"), default="torch")
     parser.add_argument("--profiles", nargs="+", choices=PROFILES, default=list(PROFILES))
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    try:
+        RunFolder(arguments.run).model()
+        return arguments, read_state(arguments)
+    except (OSError, ValueError, RunError) as error:
+        parser.error(str(error))
 
 
 def main() -> None:
+    arguments, state = parse()
     broken = 0
     print("| weights | profile | points | naive broken | margin / L broken | sound broken | s |")
     print("|---|---|---|---|---|---|---|")
-    for batches in measure(parse()).values():
+    for batches in measure(arguments, state).values():
         broken += sum(batch["broken"]["sound"] for batch in batches.values())
     raise SystemExit(1 if broken else 0)
 
