@@ -15,10 +15,12 @@ version = release = __version__
 
 extensions = [
     "accessible",
+    "commands",
     "docstrings",
     "equations",
     "files",
     "myst_parser",
+    "signatures",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
@@ -30,7 +32,7 @@ suppress_warnings = ["toc.empty_glob"]
 """A page that may be there or not is named by a pattern."""
 
 # Pages are Markdown as GitHub reads it: headings are targets, formulas stand between dollars.
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 

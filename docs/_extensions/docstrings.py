@@ -1,10 +1,12 @@
 """What the docstrings of this library have beside the sections that napoleon knows.
 
-``Shapes: ...``, ``Guarantee: ...`` and the like become fields, as arguments and errors are, and the
-pages and equations of ``docs/`` that a docstring cites become links.
+``Shapes: ...``, ``Guarantee: ...`` and the like become fields, as arguments and errors are,
+attributes that are described together are listed apart, and the pages and equations of ``docs/``
+that a docstring cites become links.
 """
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ FIELDS = {"Args": "Arguments"}
 
 OTHERS = re.compile(r"^(\s*)Args \((.*)\):$")
 """Arguments of which only some are listed."""
+
+TOGETHER = re.compile(r":ivar (\w+(?:, \w+)+): (.*)$")
+"""What napoleon makes of a line for several attributes; Sphinx takes the first for a type."""
 
 PAGE = re.compile(r"(?<![\w/`])docs/(\w+)\.md")
 
@@ -48,6 +53,23 @@ def as_fields(lines: list[str]) -> list[str]:
     return made
 
 
+def apart(lines: list[str]) -> list[str]:
+    """The fields of a docstring, each attribute one of its own, as napoleon has arguments."""
+    made: list[str] = []
+    left = list(lines)
+    while left:
+        line = left.pop(0)
+        found = TOGETHER.match(line)
+        if found is None:
+            made.append(line)
+            continue
+        further = list(takewhile(lambda next: next.startswith(" "), left))
+        del left[: len(further)]
+        for name in found[1].split(", "):
+            made += [f":ivar {name}: {found[2]}", *further]
+    return made
+
+
 def with_links(text: str) -> str:
     """Pages and equations that are named become links to them."""
     text = CITED.sub(r":ref:`(\1) <equation-\2-\1>`", text)
@@ -59,7 +81,12 @@ def process(app: "Sphinx", what: str, name: str, obj: Any, options: Any, lines: 
     lines[:] = with_links("\n".join(as_fields(lines))).split("\n")
 
 
+def finish(app: "Sphinx", what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = apart(lines)
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process, priority=400)  # before napoleon, at 500
+    app.connect("autodoc-process-docstring", finish, priority=600)
     return {"parallel_read_safe": True}

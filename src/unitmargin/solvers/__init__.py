@@ -77,7 +77,8 @@ def minimal_perturbation(
             its segment from x; 0 keeps the solver's own points.
         batch_size: samples searched at once; results depend on it by rounding only.
         progress: show a bar that counts model evaluations.
-        options: keyword arguments of the solver, see its own documentation.
+        options: keyword arguments of the solver: those of ``SOLVERS[solver]`` but its first, which
+            ``help`` lists.
 
     Returns:
         See :class:`MapResult` for what is guaranteed: every found point was confirmed in float64,

@@ -24,7 +24,7 @@ def deepfool(
         steps: largest number of evaluations.
         n_candidates: classes compared, those of smallest certified distance at the start, where
             there is none of smallest margin.
-        overshoot: o.
+        overshoot: the number o.
 
     Guarantee: exact to 1e-5 on an affine classifier without a box; elsewhere an upper bound, 1 to
     3 % above the minimum on trained UGNNs.

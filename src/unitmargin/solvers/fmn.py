@@ -43,10 +43,10 @@ def fmn(
         steps: evaluations.
         decay: first gamma; it falls along a cosine to 1e-4.
         first_step: first a; it falls along a cosine to 1 % of it.
-        overshoot: o.
+        overshoot: the number o.
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
-    Cost: ``steps`` forward and backward passes, and those of :func:`rank_classes`.
+    Cost: ``steps`` forward and backward passes, and 1 to 10 that order the classes.
     Source: Pintor et al., Fast Minimum-norm Adversarial Attacks, arXiv 2102.12827, algorithm 1.
 
     Example:

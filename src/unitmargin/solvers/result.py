@@ -11,9 +11,10 @@ from torch import Tensor
 class Status(IntEnum):
     """How the search ended for one sample.
 
-    ALREADY_MISCLASSIFIED: the margin of the given label is not positive at the input itself.
-    FOUND: a point of another class was found and confirmed in float64.
-    FAILED: no point of another class was confirmed; this says nothing about the distance.
+    Attributes:
+        ALREADY_MISCLASSIFIED: the margin of the given label is not positive at the input itself.
+        FOUND: a point of another class was found and confirmed in float64.
+        FAILED: no point of another class was confirmed; this says nothing about the distance.
     """
 
     ALREADY_MISCLASSIFIED = 0
@@ -52,7 +53,8 @@ def best_of(*results: MapResult) -> MapResult:
     """For every sample the shortest confirmed perturbation of several solvers.
 
     Shapes: as one :class:`MapResult`; all results must belong to the same samples. The calls of
-    all results are added. Guarantee: no distance exceeds that of any result.
+    all results are added.
+    Guarantee: no distance exceeds that of any result.
 
     Raises:
         ValueError: no result, or results of different shapes.

@@ -110,10 +110,10 @@ def sphere_tracing(
     float32 and float64; elsewhere an upper bound, on tables of 12 to 30 columns 0 % to 6 % above
     the closest of searches from both ends of every axis, in the mean.
     Cost: at most ``steps`` forward and backward passes for each class that is not dropped, and of
-    a sample that has no point by then up to 15 forward passes more (:func:`walk_out`); of n <= 8
-    entries 2n + 1 times as many, for the first ray and both ends of every axis; before all those of
-    :func:`rank_classes`.
-    Source: this project; theory in ``docs/theory.md``.
+    a sample that has no point by then up to 15 forward passes more; of n <= 8 entries 2n + 1 times
+    as many, for the first ray and both ends of every axis; before all 1 to 10 gradients that order
+    the classes, or ``n_candidates`` of more.
+    Source: this project; theory in docs/theory.md.
 
     Example:
         >>> from unitmargin.solvers import minimal_perturbation
