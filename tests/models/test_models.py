@@ -174,11 +174,6 @@ def test_inputs_of_another_shape_are_refused(make: Callable[[Classifier], nn.Mod
         flat(torch.rand(64))
 
 
-def test_an_unknown_option_is_named() -> None:
-    with pytest.raises(ValueError, match="does not take these options: .*'colour'"):
-        build_model("dense_ugnn", (4,), 2, colour=64)
-
-
 @pytest.mark.parametrize("name", ["ugnn", "mixing_ugnn", "lip_convnet5", "dense_ugnn"])
 def test_the_advice_for_more_features_is_for_all_models(name: str) -> None:
     with pytest.raises(ValueError, match="at least 999 features for 1000 .* end wider: hidden"):

@@ -21,7 +21,7 @@ from unitmargin.frozen.profiles import PROFILES
 from unitmargin.layers.margin import margins, ranked
 
 CANDIDATES = 1500
-"""Points tried at each radius of each sample, as in the measurements of docs/soundness.md."""
+"""Points tried at each radius of each sample, as in the measurements of docs/results.md."""
 
 PER_PASS = 250
 """Candidates a forward pass: bounds the memory."""

@@ -86,6 +86,11 @@ def export_onnx(
         raise ValueError(f"path must end in .onnx, got {file.name!r}; name the file so")
     require_choice("inputs", inputs, ("float32", "float64"))
     origin = None if model_file is None else require_path("model_file", model_file)
+    if origin is not None and not origin.exists():
+        raise FileNotFoundError(
+            f"model_file must be there, got {origin}; run `unitmargin freeze` first, or leave it "
+            "out"
+        )
     require_engines()
     from unitmargin.deployment.network import onnx_model
 
