@@ -160,14 +160,26 @@ def test_a_table_of_steps_has_no_figures_of_other_steps(
     assert set(step_time.beside_steps(arguments)) == told
 
 
-def test_results_of_latency_have_the_names_of_the_script() -> None:
-    for file in RESULTS.glob("latency*.json"):
-        content = json.loads(file.read_text())
-        assert {"network", "rounds", "threads", "device"} < set(content)
-        for size in (1, 256):
-            found = content[f"batch_{size}"]
-            plain, twin = found["seconds"]["plain"], found["seconds"]["twin"]
-            assert found["plain_over_twin"] == pytest.approx(plain / twin)
+def test_results_of_latency_have_the_names_of_the_script(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    latency = script("latency")
+    monkeypatch.setattr(latency, "measure", lambda networks, *_: dict.fromkeys(networks, 2.0))
+    monkeypatch.setattr(latency, "freeze", lambda model: Namespace(network=model))
+    monkeypatch.setattr("sys.argv", ["latency.py", "--json", str(tmp_path / "written.json")])
+    latency.main()
+    assert "plain / twin = 1.000" in capsys.readouterr().out
+    written = json.loads((tmp_path / "written.json").read_text())
+    stored = [json.loads(file.read_text()) for file in RESULTS.glob("latency*.json")]
+    assert len(stored) == 2
+    for content in stored:
+        assert set(content) == set(written)
+        for size in ("batch_1", "batch_256"):
+            assert set(content[size]) == set(written[size])
+            times = content[size]["seconds"]
+            assert set(times) | {"frozen"} == set(written[size]["seconds"])
+            ratio = times["plain"] / times["twin"]
+            assert content[size]["plain_over_twin"] == pytest.approx(ratio)
 
 
 def made(seed: int, recipe: str = "cifar10-fast", **options: Any) -> dict[str, Any]:

@@ -260,11 +260,3 @@ def test_a_layer_without_full_rank_is_named(given: bool) -> None:
         model.features[1].raw.zero_()  # type: ignore[union-attr, operator]
     with pytest.raises(ValueError, match="features.1 must have finite weights of full rank"):
         audit(model, torch.rand(3, 6) if given else None)
-
-
-def test_slopes_at_zero_are_units_too() -> None:
-    """Where biases are zero so is what enters each activation, for an input of zeros."""
-    for activation in ("abs", "maxmin"):
-        model = UGNN((3, 8, 8), 4, activation=activation)
-        error = audit(model, torch.zeros(2, 3, 8, 8)).unit_gradient_error
-        assert error < UNIT_GRADIENT_TOLERANCE

@@ -124,8 +124,9 @@ def test_a_map_has_steps_of_the_radius_and_one_line_where_the_answer_changes(
     assert grey == [448, 449, 450, 451]
     for at, (*colour, drawn) in enumerate(found):
         steps = 10 * strength * abs(2 * at / 899 - 1)
-        if at not in grey and 0.01 < steps % 1 < 0.99:
-            assert drawn == 40 + 18 * math.floor(steps)
+        if at not in grey:
+            if 0.01 < steps % 1 < 0.99 or steps < 0.5:
+                assert drawn == 40 + 18 * math.floor(steps)
             assert colour == ([0x3B, 0x7D, 0xD8] if at < 450 else [0xE0, 0x7B, 0x39])
 
 

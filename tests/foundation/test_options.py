@@ -52,6 +52,8 @@ def test_options_are_frozen() -> None:
     message = r"steps must stay as it was given, got 4 assigned; take what \.changed\(steps=...\)"
     with pytest.raises(AttributeError, match=message):
         inner.steps = 4  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="steps must stay as it was given, got it deleted"):
+        del inner.steps
     assert inner.steps == 3
 
 
@@ -59,5 +61,6 @@ def test_options_are_frozen() -> None:
 def test_whole_numbers_of_numpy_are_whole_numbers(number: int) -> None:
     assert Inner(steps=number) == Inner(steps=5) == Inner().changed(steps=number)
     assert type(Inner(steps=number).steps) is int
+    assert Outer(name="a", inner={"steps": number}) == Outer(name="a", inner=Inner(steps=5))
     with pytest.raises(ValueError, match="steps must be a valid integer, got np.True_"):
         Inner(steps=np.True_)

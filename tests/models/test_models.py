@@ -160,7 +160,11 @@ def test_every_parameter_is_precise() -> None:
         model(torch.rand(2, 4))
 
 
-@pytest.mark.parametrize("make", [lambda model: model, fixed_network, freeze], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [lambda model: model, fixed_network, freeze],
+    ids=["trained", "fixed", "frozen"],
+)
 def test_inputs_of_another_shape_are_refused(make: Callable[[Classifier], nn.Module]) -> None:
     network = make(UGNN((1, 8, 8), 3))
     with pytest.raises(

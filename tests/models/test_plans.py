@@ -141,7 +141,7 @@ def test_sides_that_no_default_divides_are_refused(in_shape: tuple[int, int, int
 
 
 def test_matrices_that_nothing_holds_are_not_made() -> None:
-    message = "window of a plan must make matrices of at most 268435456 numbers, got 1 of 3999996 x"
+    message = "window of a plan must take slices of at most 16384 numbers, got 3999996 of 3999996"
     with pytest.raises(ValueError, match=message):
         plan_layers(["fold 2", "widen 999999", "window 1"], (1, 8, 8), 0.5)
     # As small as they are wide.

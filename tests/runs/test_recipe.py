@@ -252,9 +252,9 @@ def test_embedded_recipes_can_be_followed(name: str) -> None:
 def test_a_command_line_overrides_what_it_names(tmp_path: Path) -> None:
     recipe = Recipe(name="a", data=DataOptions(limit=9))
     assert recipe.overridden() == recipe
-    other = recipe.overridden(tmp_path / "x", limit=5, epochs=2, seed=7, samples=3)
+    other = recipe.overridden(tmp_path / "x", limit=5, epochs=2, seed=7)
     assert (other.data.path, other.data.limit) == (str(tmp_path / "x"), 5)
-    assert (other.training.epochs, other.training.seed, other.verify_samples) == (2, 7, 3)
+    assert (other.training.epochs, other.training.seed) == (2, 7)
     with pytest.raises(ValueError, match="epochs must be greater than 0, got 0"):
         recipe.overridden(epochs=0)
 

@@ -25,19 +25,19 @@ DTYPES = (torch.float32, torch.float64)
 SOUND = 1.0 - 1e-9
 """A confirmed distance may fall below the truth by float64 rounding alone."""
 
-EXACTLY, CLOSELY, ROUGHLY = 1e-5, 2e-2, 3e-2
+EXACTLY, FINELY, CLOSELY, ROUGHLY = 1e-5, 1e-2, 2e-2, 3e-2
 """Relative tolerances that the solvers document; the last one for absolute learning rates."""
 
 DOCUMENTED: dict[str, dict[str, float]] = {
     "sphere_tracing": {"unit": EXACTLY, "general": EXACTLY, "corners": EXACTLY},
     "iterative_penalty": {"unit": ROUGHLY, "corners": ROUGHLY},
     "ddn": {"corners": CLOSELY},
-    "margin_ddn": {"unit": EXACTLY, "general": EXACTLY, "corners": CLOSELY},
+    "margin_ddn": {"unit": EXACTLY, "general": EXACTLY, "corners": FINELY},
     "deepfool": {"unit": EXACTLY, "general": EXACTLY, "corners": CLOSELY},
     "closest_boundary": {"unit": EXACTLY, "general": EXACTLY},
     "fast_outer_boundary": {"unit": EXACTLY},
-    "fmn": {"unit": EXACTLY, "general": EXACTLY, "corners": CLOSELY},
-    "alma": {"unit": EXACTLY, "general": EXACTLY, "corners": CLOSELY},
+    "fmn": {"unit": EXACTLY, "general": EXACTLY, "corners": FINELY},
+    "alma": {"unit": EXACTLY, "general": EXACTLY, "corners": FINELY},
     "carlini_wagner": {"unit": ROUGHLY, "corners": ROUGHLY},
     "closed_form": {"unit": EXACTLY},
 }

@@ -525,7 +525,7 @@ def test_samples_to_be_attacked_are_no_other_training(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     train_run(TINY, folder)
     before = folder.weights_file.read_bytes()
-    assert "is already there" in train_run(TINY.overridden(samples=7), folder)
+    assert "is already there" in train_run(TINY.changed(verify_samples=7), folder)
     assert (folder.recipe().verify_samples, folder.weights_file.read_bytes()) == (7, before)
 
 

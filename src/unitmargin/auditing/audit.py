@@ -190,13 +190,13 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
     """
     require_kind("network", network, Network, "pass a unitmargin model, or a frozen network")
     require_faithful(network)
-    # Weights first: what uses them fails on broken ones too, and cannot name the layer.
-    deviation, rows = head_error(network), network_rows(network)
     inputs = None if x is None else _inputs(network, x)
+    # Before the gradients, which fail on broken weights too and cannot name the layer.
+    deviation, rows = head_error(network), network_rows(network)
     signed_distance = network.signed_distance
     error = float("nan")
     if inputs is not None and signed_distance:
-        error = unit_gradient_error(network, inputs)
+        error = unit_gradient_error(network, inputs.to(network.head_weight().dtype))
     return Audit(
         layers=rows,
         head=network.head_promise,
@@ -207,7 +207,7 @@ def audit(network: Network, x: Numbers | None = None) -> Audit:
 
 
 def _inputs(network: Network, x: Numbers) -> Tensor:
-    """``x`` in the type of the network; raises unless it is a batch of its inputs."""
+    """``x`` as a tensor; raises unless it is a batch of the network's inputs."""
     if isinstance(network, FrozenNetwork):
         require_encoded("x", x, network.facts.get(ENCODING))
     inputs = as_tensor("x", x)
@@ -218,4 +218,4 @@ def _inputs(network: Network, x: Numbers) -> Tensor:
         )
     if not bool(inputs.isfinite().all()):
         raise ValueError("x must be finite, got NaN or infinite entries; clean the inputs")
-    return inputs.to(network.head_weight().dtype)
+    return inputs

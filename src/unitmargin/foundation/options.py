@@ -25,8 +25,8 @@ RULES = {
 class Options(BaseModel):
     """Frozen options: of the annotated types, in range, finite, and none unknown.
 
-    Whole numbers are taken where a number is asked for, and those of NumPy as those of Python;
-    nothing else is converted.
+    Whole numbers are taken where a number is asked for, and numbers of NumPy as those of Python, in
+    lists and tables too; nothing else is converted.
 
     Raises:
         ValueError: one line that names the option, its rule, the value and the next step.
@@ -49,10 +49,10 @@ class Options(BaseModel):
             raise ValueError(_first_mistake(type(self), error)) from None
 
     def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(
-            f"{name} must stay as it was given, got {shown(value)} assigned; take what "
-            f".changed({name}=...) returns"
-        )
+        raise _fixed(name, f"{shown(value)} assigned")
+
+    def __delattr__(self, name: str) -> Never:
+        raise _fixed(name, "it deleted")
 
     def changed(self: Own, /, **changes: Any) -> Own:
         """A judged copy with other values; a mapping changes single options of a section."""
@@ -74,7 +74,17 @@ def among(what: str, names: Collection[str]) -> AfterValidator:
     return AfterValidator(judge)
 
 
+def _fixed(name: str, got: str) -> AttributeError:
+    step = f"take what .changed({name}=...) returns"
+    return AttributeError(f"{name} must stay as it was given, got {got}; {step}")
+
+
 def _own_number(value: Any) -> Any:
+    """A whole number of NumPy as one of Python, in lists and tables too."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_own_number, value))
+    if type(value) is dict:
+        return {key: _own_number(inner) for key, inner in value.items()}
     return int(value) if isinstance(value, np.integer) else value
 
 

@@ -21,6 +21,6 @@ from unitmargin.frozen.network import FixedNetwork
 __all__ = [
     "FROZEN_LAYERS", "LARGEST", "CircularConvolution", "ConvexCombination", "Dense",
     "FixedNetwork", "FrozenNetwork", "ModelFileError", "class_names", "combination", "convolution",
-    "dense", "limits", "load", "mixing", "profiles", "proof", "reflection", "require_frozen",
-    "rounding", "save", "sliced",
+    "dense", "load", "mixing", "profiles", "proof", "reflection", "require_frozen", "rounding",
+    "save", "sliced",
 ]  # fmt: skip

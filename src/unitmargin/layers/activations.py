@@ -47,37 +47,8 @@ class Activation(ExactLayer):
         """The activation of a channel count that ``group`` divides."""
 
 
-class _Magnitude(torch.autograd.Function):
-    """Absolute value with a slope of 1 or -1 everywhere, by the sign bit; that of ``torch.abs`` is
-    0 at zero, which breaks J J^T = I."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
-        return x.abs(), x.signbit()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(output[1])
-        ctx.mark_non_differentiable(output[1])
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        (negative,) = ctx.saved_tensors
-        return torch.where(negative, -gradients[0], gradients[0])
-
-
-def magnitude(x: Maps) -> Maps:
-    """Absolute value, whose slope is 1 or -1 at zero too."""
-    if torch.is_grad_enabled() and x.requires_grad:
-        result: Maps = _Magnitude.apply(x)[0]  # type: ignore[no-untyped-call]
-        return result
-    return x.abs()
-
-
 class Abs(Activation):
-    r"""Absolute value, :math:`h(x)_i = |x_i|`; slopes :math:`\pm 1` everywhere, any channel count.
+    r"""Absolute value, :math:`h(x)_i = |x_i|`; slopes :math:`\pm 1`, any channel count.
 
     Example:
         >>> Abs()(torch.tensor([[-2.0, 3.0]]))
@@ -87,7 +58,7 @@ class Abs(Activation):
     kind, group = "abs", 1
 
     def activate(self, x: Maps) -> Maps:
-        return magnitude(x)
+        return x.abs()
 
 
 class _SortPairs(torch.autograd.Function):
@@ -181,6 +152,27 @@ class GroupSort(Activation):
         return ordered.flatten(1, 2)
 
 
+class _Magnitude(torch.autograd.Function):
+    """Absolute value with a slope of 1 or -1 everywhere, by the sign bit; that of ``torch.abs`` is
+    0 at zero, which breaks J J^T = I."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.abs(), x.signbit()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        (negative,) = ctx.saved_tensors
+        return torch.where(negative, -gradients[0], gradients[0])
+
+
 class PartialAbs(Activation):
     r"""Absolute value of the first ``1 / parts`` of the channels; slopes :math:`\pm 1` everywhere.
 
@@ -207,7 +199,7 @@ class PartialAbs(Activation):
     def activate(self, x: Maps) -> Maps:
         folded = x.shape[1] // self.group
         first, rest = x[:, :folded], x[:, folded:]
-        return torch.cat((magnitude(first), rest), dim=1)
+        return torch.cat((_Magnitude.apply(first)[0], rest), dim=1)  # type: ignore[no-untyped-call]
 
 
 ACTIVATIONS: dict[str, type[Activation]] = {

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from unitmargin.foundation.choice import choose
 from unitmargin.foundation.numbers import shown
-from unitmargin.frozen.limits import LARGEST_INPUT
 from unitmargin.layers.contract import Layer
 from unitmargin.layers.l2_pool import L2Pool
 from unitmargin.layers.rearrangement import PixelUnshuffle, Widen
@@ -35,6 +34,9 @@ WINDOWS, SHIFTS = 4, 2
 
 PAIRS = 4
 """Pairs of a layer of pixels and one of groups on a small map."""
+
+LARGEST_SLICE = 2**14
+"""Numbers of a slice of a plan: its matrix has 1 GiB in float32."""
 
 
 class Word(NamedTuple):
@@ -153,12 +155,12 @@ def _arranged(word: Word, map_size: tuple[int, int], first: bool) -> Arrangement
 
 
 def _require_small(word: Word, arrangement: Arrangement, channels: int) -> None:
-    """Raise for slices of which a number of a plan makes matrices that nothing holds."""
-    count, side = arrangement.stack(channels)
-    if count * side**2 > LARGEST_INPUT:
+    """Raise for a word whose slices are above ``LARGEST_SLICE``."""
+    _, side = arrangement.stack(channels)
+    if side > LARGEST_SLICE:
         raise ValueError(
-            f"{word.name} of a plan must make matrices of at most {LARGEST_INPUT} numbers, got "
-            f"{count} of {side} x {side}; widen less, or take smaller slices"
+            f"{word.name} of a plan must take slices of at most {LARGEST_SLICE} numbers, got "
+            f"{side} of {channels} channels; widen less, or take smaller slices"
         )
 
 

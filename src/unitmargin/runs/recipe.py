@@ -197,7 +197,6 @@ class Recipe(Options):
         limit: int | None = None,
         epochs: int | None = None,
         seed: int | None = None,
-        samples: int | None = None,
     ) -> "Recipe":
         """The recipe with what a command line says instead; None leaves what the recipe says.
 
@@ -209,7 +208,6 @@ class Recipe(Options):
         return self.changed(
             data=_said(path=path, limit=limit),
             training=_said(epochs=epochs, seed=seed),
-            **_said(verify_samples=samples),
         )
 
     def placeless(self) -> "Recipe":

@@ -38,7 +38,7 @@ def alma(
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests, 1.1 % at
     a corner of a box.
-    Cost: ``steps`` forward and backward passes, and 1 to 10 that order the classes.
+    Cost: ``steps`` forward and backward passes, and up to 9 that order the classes.
     Source: Rony et al., Augmented Lagrangian Adversarial Attacks, arXiv 2011.11857, algorithm 1.
 
     Example:

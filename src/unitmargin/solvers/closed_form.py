@@ -10,12 +10,12 @@ def closed_form(problem: Problem) -> None:
 
     Exact for a signed distance classifier, where :math:`\|g\| = 1`. A 1-Lipschitz margin is never
     negative at :math:`x^*`, so the ray through it is followed outward to at most nine times the
-    distance, and the crossing is then bisected.
+    distance, and the crossing is then bracketed.
 
     Guarantee: exact to 1e-5 on affine classifiers whose nearest boundary belongs to the runner-up;
     elsewhere an upper bound, 2 to 3 % above the minimum on trained UGNNs. FAILED where the ray
     does not meet the boundary.
-    Cost: 1 backward and about 25 forward passes.
+    Cost: 1 backward and 6 to 27 forward passes.
     Source: the paper, section 3, observation on multi-class signed distance classifiers.
 
     Example:

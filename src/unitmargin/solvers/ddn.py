@@ -50,7 +50,7 @@ def ddn(
     :math:`\sqrt{2 (C - 1) / C}` times as far on an affine network with a UPD head (1.34 for C = 10,
     1 for C = 2). On trained UGNNs of ten classes it was up to 1.4 times as far, and farther where
     distances are far from 1.
-    Cost: ``steps`` forward and backward passes, and with the margin 1 to 10 that order the classes.
+    Cost: ``steps`` forward and backward passes, and with the margin up to 9 that order the classes.
     Source: Rony et al., Decoupling Direction and Norm, arXiv 1811.09600, algorithm 1.
 
     Raises:

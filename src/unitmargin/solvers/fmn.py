@@ -46,7 +46,7 @@ def fmn(
         overshoot: the number o.
 
     Guarantee: within 1 % of the true distance on the closed-form classifiers of the tests.
-    Cost: ``steps`` forward and backward passes, and 1 to 10 that order the classes.
+    Cost: ``steps`` forward and backward passes, and up to 9 that order the classes.
     Source: Pintor et al., Fast Minimum-norm Adversarial Attacks, arXiv 2102.12827, algorithm 1.
 
     Example:

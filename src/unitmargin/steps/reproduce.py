@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from unitmargin.certificates.spaces import NORMALISED
-from unitmargin.certificates.tightness import describe_settings
+from unitmargin.certificates.tightness import Search, describe_settings
 from unitmargin.foundation.choice import require_choice, require_either
 from unitmargin.paper import TARGETS, Target, own_row, write_output
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
@@ -224,9 +224,7 @@ def recall(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> bool:
     lacking = [word for word, search in asked.items() if search not in had]
     if has_normalised_space(folder) and all(search.space != NORMALISED for search in searches):
         lacking.append("the space behind its normalisation")
-    asked_samples = min(budget.samples or 0, len(folder.certificates()))
-    if findings.samples < asked_samples:
-        lacking.append(f"{asked_samples - findings.samples} of {asked_samples} samples")
+    lacking += _unsearched(folder, budget, searches)
     if lacking:
         kept = ", ".join(f"{name} ({settings})" for name, settings in had)
         print(
@@ -234,6 +232,23 @@ def recall(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> bool:
             f"{', '.join(lacking)}; remove {folder.checks_file} to search it by all"
         )
     return findings.passed
+
+
+def _unsearched(folder: RunFolder, budget: Budget, searches: Sequence[Search]) -> list[str]:
+    """How many samples of those that :func:`attack` would give it a solver has not searched."""
+    everything, counted = len(folder.certificates()), {}
+    for search in searches:
+        wanted = ATTACKED if budget.samples is None else budget.samples
+        if search.solver in _whole(budget):
+            wanted = everything
+        if (left := min(wanted, everything) - len(search.index)) > 0:
+            counted[search.solver] = f"{left} sample{'s' * (left > 1)} by {search.solver}"
+    return list(counted.values())
+
+
+def _whole(budget: Budget) -> tuple[str, ...]:
+    """The solvers that search all samples."""
+    return WHOLE if budget.samples is None else ()
 
 
 def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[str, bool]:
@@ -245,7 +260,7 @@ def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[s
         ATTACKED if budget.samples is None else budget.samples,
         data=budget.data,
         normalised=has_normalised_space(folder),
-        whole=WHOLE if budget.samples is None else (),
+        whole=_whole(budget),
     )
 
 

@@ -18,10 +18,10 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 def training_precision(name: str, device: torch.device) -> Iterator[None]:
     """The context of forward and backward passes in training.
 
-    ``float32`` changes nothing; a global setting that shortens products ends where a training
-    begins (:func:`in_full_precision`). ``tf32`` lets CUDA round the factors of matrix products to
-    10 bits of mantissa. ``bfloat16`` runs the products of activations with weights in bfloat16;
-    weights are computed, kept and moved in float32, and logits and losses are float32.
+    ``float32`` changes nothing; a global setting that shortens products of matrices ends where a
+    training begins (:func:`in_full_precision`). ``tf32`` lets CUDA round the factors of such
+    products to 10 bits of mantissa. ``bfloat16`` runs the products of activations with weights in
+    bfloat16; weights are computed, kept and moved in float32, and logits and losses are float32.
 
     Guarantee: the orthogonality error is that of float32 training. Evaluation, freezing and
     certificates happen outside of it. On leaving, the global setting is what it was.
