@@ -64,7 +64,7 @@ def judged(folder: RunFolder) -> dict[str, Any]:
 def agree(frozen: Any, network: Network, folder: RunFolder) -> None:
     """Certificates of the library are confirmed by the checker but for their radii, which it may
     prove only in part, and none whose radius was raised is."""
-    assert frozen.in_shape == network.in_shape
+    assert frozen.in_shape == read_model(folder.model_file).in_shape
     x = torch.from_numpy(np.random.default_rng(0).random((3, *frozen.in_shape)))
     made = certify(frozen, x, "float64", domain="any")
     with np.errstate(all="ignore"):

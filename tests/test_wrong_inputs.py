@@ -425,7 +425,7 @@ OPTIONS = [
     row(f"check {RUN} --model file", "is no sound safetensors file", write("file", "x")),
     row("reproduce accurate", "target must be one of accuracy, input-size"),
     row("reproduce tightness --solvers foo", "solver must be one of sphere_tracing"),
-    row("reproduce tightness --samples 0", "verify_samples must be greater than 0"),
+    row("reproduce tightness --samples 0", "samples must be >= 1, got 0; leave it out for all"),
     row("reproduce accuracy --seeds 0", "seeds must be at least 1, got 0; the paper has 4"),
     row("reproduce accuracy --limit 0", "limit must be greater than 0, got 0"),
     row("reproduce accuracy --epochs 0", "epochs must be greater than 0, got 0"),

@@ -121,7 +121,7 @@ def test_a_normalisation_has_a_mean_for_each_channel() -> None:
 
 
 def test_another_map_at_run_time_is_refused() -> None:
-    with pytest.raises(ValueError, match="map size 8 x 8 .* got 16 x 16"):
+    with pytest.raises(ValueError, match=r"\(batch, 1, 8, 8\), got \(1, 1, 16, 16\); resize it"):
         UGNN((1, 8, 8), 3)(torch.rand(1, 1, 16, 16))
 
 

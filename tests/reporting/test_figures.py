@@ -154,7 +154,7 @@ def test_a_deviation_is_rounded_up() -> None:
 
 def test_of_lower_bounds_no_norm_is_promised() -> None:
     figure = gradient_norm_histogram(torch.tensor([[0.5]]), promised=False)
-    assert "all within 0.50 of 1." in figure
+    assert "all within 0.5 of 1." in figure
 
 
 def test_a_broken_certificate_lies_in_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:

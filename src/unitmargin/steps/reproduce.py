@@ -7,6 +7,7 @@ from pathlib import Path
 from unitmargin.certificates.spaces import NORMALISED
 from unitmargin.certificates.tightness import Search, describe_settings
 from unitmargin.foundation.choice import require_choice, require_either
+from unitmargin.foundation.numbers import require_whole
 from unitmargin.paper import TARGETS, Target, own_row, write_output
 from unitmargin.runs.folder import TRAIN, RunError, RunFolder
 from unitmargin.runs.reading import RunReading
@@ -26,8 +27,7 @@ WHOLE = ("sphere_tracing",)
 """Solvers that search every test sample, as the paper's did, whose counts reach 7,933."""
 
 ATTACKED = 500
-"""Test samples that the other solvers search: a choice of ours, since those of the paper take a
-hundred to many thousands of passes a sample."""
+"""Test samples of the other solvers, a choice of ours: theirs take up to thousands of passes."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Budget:
         device: where to train.
 
     Raises:
-        ValueError: no seed, or minutes beside epochs.
+        ValueError: no seed, no sample, or minutes beside epochs.
     """
 
     data: Path | None = None
@@ -59,7 +59,18 @@ class Budget:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds must be at least 1, got {self.seeds}; the paper has 4")
+        require_whole("samples", self.attacked, 1, "leave it out for all and 500")
         require_either(minutes=self.minutes, epochs=self.epochs)
+
+    @property
+    def attacked(self) -> int:
+        """How many test samples each solver searches that does not search all."""
+        return ATTACKED if self.samples is None else self.samples
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The solvers that search all of them."""
+        return WHOLE if self.samples is None else ()
 
     def recipes(self, name: str) -> list[Recipe]:
         """The recipe of that name, changed, once a seed."""
@@ -134,11 +145,8 @@ def take_over(
     targets = list(known_targets(target).values())
     choose_solvers(solvers)
     if not any(each.recipes for each in targets):
-        given = ", ".join(map(str, runs))
-        raise ValueError(
-            f"runs must be left out with {target}, which no run stands in, got {given}; leave them "
-            "out"
-        )
+        rule = f"runs must be left out with {target}, which no run stands in"
+        raise ValueError(f"{rule}, got {', '.join(map(str, runs))}; leave them out")
     _require_unchanged(budget, ("epochs", "minutes", "limit", "seeds", "device"), "with runs")
     require_runs(runs)
     for folder in map(RunFolder, runs):
@@ -236,19 +244,11 @@ def recall(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> bool:
 
 def _unsearched(folder: RunFolder, budget: Budget, searches: Sequence[Search]) -> list[str]:
     """How many samples of those that :func:`attack` would give it a solver has not searched."""
-    everything, counted = len(folder.certificates()), {}
+    everything, left = len(folder.certificates()), {}
     for search in searches:
-        wanted = ATTACKED if budget.samples is None else budget.samples
-        if search.solver in _whole(budget):
-            wanted = everything
-        if (left := min(wanted, everything) - len(search.index)) > 0:
-            counted[search.solver] = f"{left} sample{'s' * (left > 1)} by {search.solver}"
-    return list(counted.values())
-
-
-def _whole(budget: Budget) -> tuple[str, ...]:
-    """The solvers that search all samples."""
-    return WHOLE if budget.samples is None else ()
+        wanted = everything if search.solver in budget.whole else budget.attacked
+        left[search.solver] = min(wanted, everything) - len(search.index)
+    return [f"{n} sample{'s' * (n > 1)} by {solver}" for solver, n in left.items() if n > 0]
 
 
 def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[str, bool]:
@@ -257,10 +257,10 @@ def attack(folder: RunFolder, budget: Budget, solvers: Sequence[str]) -> tuple[s
     return verify_run(
         folder,
         solvers,
-        ATTACKED if budget.samples is None else budget.samples,
+        budget.attacked,
         data=budget.data,
         normalised=has_normalised_space(folder),
-        whole=_whole(budget),
+        whole=budget.whole,
     )
 
 
