@@ -23,16 +23,15 @@ import torch
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.certificates.accuracy import certified_share
-from unitmargin.certificates.certify import certificate_from_logits
 from unitmargin.data import Dataset, Samples
 from unitmargin.frozen import FixedNetwork
-from unitmargin.layers.margin import margins
 from unitmargin.layers.promises import GNP
 from unitmargin.models import fixed_network
 from unitmargin.runs.opening import open_dataset, open_model
 from unitmargin.runs.provenance import provenance
 from unitmargin.runs.recipe import Recipe, read_recipe
 from unitmargin.runs.shipped import embedded_recipe
+from unitmargin.training.evaluation import right_and_radius
 from unitmargin.training.memory import retained_memory
 from unitmargin.training.processes import Processes
 from unitmargin.training.sample_trainer import SampleTrainer
@@ -44,8 +43,6 @@ HELD_OUT = 5_000
 SPLIT_SEED = 12345
 
 EPSILONS = (0.0, 36 / 255, 72 / 255, 108 / 255)
-
-BATCH = 1_000
 
 TIMED_STEPS = 32
 """Steps from which the length of a training is computed, after as many that warm up."""
@@ -75,18 +72,9 @@ def _chosen(samples: Samples, index: torch.Tensor) -> Samples:
     return replace(samples, inputs=samples.inputs[index], labels=samples.labels[index])
 
 
-@torch.no_grad()
 def shares(network: FixedNetwork, samples: Samples) -> list[float]:
     """Shares of the samples that are right with a radius above each epsilon."""
-    rows = network.head.weight.double()
-    constants = torch.cdist(rows, rows) * network.input_scale
-    found = []
-    for start in range(0, len(samples), BATCH):
-        inputs, labels = samples.batch(slice(start, start + BATCH))
-        logits = network(inputs)
-        radius = certificate_from_logits(logits, constants).radius
-        found.append((margins(logits, labels) > 0, radius))
-    right, radius = map(torch.cat, zip(*found, strict=True))
+    right, radius = right_and_radius(network, samples)
     return [certified_share(right, radius, epsilon) for epsilon in EPSILONS]
 
 

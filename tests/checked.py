@@ -10,7 +10,7 @@ from jaxtyping import config
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-CHECKED = int(os.environ.get("UNITMARGIN_CHECKED", "1000"))
+CHECKED = int(os.environ.get("UNITMARGIN_CHECKED", "4000"))
 """Checks of a test, two a call, of its arguments and of its answer; 0: all of them, as at night.
 Later calls repeat the functions of the first ones, in loops of searches and trainings."""
 

@@ -3,6 +3,8 @@
 import math
 
 import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
 
 from unitmargin.certificates.accuracy import HEADLINE_EPSILON, certified_share
 from unitmargin.certificates.certify import certificate_from_logits
@@ -20,18 +22,31 @@ NUMBERS = EVALUATION_BATCH * 3 * 32 * 32
 """Numbers of a batch, 25 MB: larger inputs come fewer at a time, as maps grow with them."""
 
 
-@torch.no_grad()
 def evaluate(
     network: FixedNetwork,
     samples: Samples,
     processes: Processes = ALONE,
     device: torch.device | None = None,
 ) -> tuple[float, float]:
-    """Clean accuracy, and the share of samples right with a radius above 36/255.
+    """Clean accuracy, and the share of samples right with a radius above 36/255; see
+    :func:`right_and_radius`."""
+    right, radius = right_and_radius(network, samples, processes, device)
+    return int(right.sum()) / len(samples), certified_share(right, radius, HEADLINE_EPSILON)
+
+
+@torch.no_grad()
+def right_and_radius(
+    network: FixedNetwork,
+    samples: Samples,
+    processes: Processes = ALONE,
+    device: torch.device | None = None,
+) -> tuple[Bool[Tensor, " samples"], Float64[Tensor, " samples"]]:
+    """Which samples are predicted right, and the radius of each.
 
     Radii here divide by the row distances of the head and the constant of the input normalisation
     and take all other layers to be 1-Lipschitz; the certificates of the frozen network use
-    measured constants for every layer. Of several processes each evaluates some of the batches.
+    measured constants for every layer. Of several processes each evaluates some of the batches,
+    and the samples are in the order of the processes.
     """
     rows = network.head.weight.double()
     constants = torch.cdist(rows, rows) * network.input_scale
@@ -43,4 +58,4 @@ def evaluate(
         radius = certificate_from_logits(logits, constants).radius
         found.append(((margins(logits, labels) > 0).cpu(), radius.cpu()))
     right, radius = map(torch.cat, zip(*processes.gather(found), strict=True))
-    return int(right.sum()) / len(samples), certified_share(right, radius, HEADLINE_EPSILON)
+    return right, radius
