@@ -10,7 +10,13 @@ from jacobians import gnp_error, jacobian
 
 from unitmargin.layers.contract import TrainableLayer
 from unitmargin.models.polishing import polished
-from unitmargin.orthogonal.cayley import CayleyConv2d, CayleyLinear, ScaledCayleyConv2d, cayley
+from unitmargin.orthogonal.cayley import (
+    THREADED_ROWS,
+    CayleyConv2d,
+    CayleyLinear,
+    ScaledCayleyConv2d,
+    cayley,
+)
 
 EXACTNESS = 1e-13
 """The promise of the docstring in float64."""
@@ -47,6 +53,31 @@ def test_square_matrices_follow_the_formula(dtype: torch.dtype) -> None:
     eye = torch.eye(4, dtype=dtype)
     expected = (torch.linalg.inv(eye + skew) @ (eye - skew)).mH
     assert (cayley(raw[None])[0] - expected).abs().max() <= EXACTNESS
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+@pytest.mark.parametrize("rows", [THREADED_ROWS - 1, THREADED_ROWS, 150, 192])
+def test_stacks_of_large_blocks_are_orthogonal_in_several_threads(
+    rows: int, dtype: torch.dtype
+) -> None:
+    """Where torch factors several matrices at once, from 150 rows on it is wrong or never ends."""
+    raw = 0.1 * torch.randn(3, rows, rows, dtype=dtype, requires_grad=True)
+    alone = cayley(raw)
+    (expected,) = torch.autograd.grad(alone.abs().sum(), raw)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        q = cayley(raw)
+        (gradient,) = torch.autograd.grad(q.abs().sum(), raw)
+    finally:
+        torch.set_num_threads(before)
+    assert residual(q.detach()) <= FLOAT32_PROMISE
+    assert torch.allclose(q, alone, atol=1e-5)
+    assert torch.allclose(gradient, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_an_empty_stack_of_large_blocks_is_empty() -> None:
+    assert cayley(torch.zeros(0, 200, 200)).shape == (0, 200, 200)
 
 
 def test_zero_gives_the_identity() -> None:

@@ -232,6 +232,25 @@ def test_whoever_calls_it_without_gradients_trains(mode: Callable[[], Any]) -> N
     assert not all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
 
 
+@pytest.mark.parametrize("evaluate_every", [1, 2])
+def test_weights_that_are_orthogonal_no_more_end_a_training(
+    tmp_path: Path, evaluate_every: int
+) -> None:
+    """A loss may be finite all the while; what is kept is of the epoch before."""
+    file = tmp_path / "checkpoint.safetensors"
+    network = um.DenseUGNN((2,), 3, hidden=(2,), linear="manifold")
+
+    def lengthen(history: Any) -> None:
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.mul_(3.0)
+
+    options = {"epochs": 3, "evaluate_every": evaluate_every, "quiet": True, "checkpoint": file}
+    with pytest.raises(FloatingPointError, match="must stay orthogonal to 0.01, got .* epoch 2"):
+        um.train(network, (X, Y), (X, Y), after_epoch=lengthen, **options)
+    assert len(read_checkpoint(file).history) == 1
+
+
 def test_the_mode_afterwards_is_that_of_evaluation(tmp_path: Path) -> None:
     seen: list[Any] = []
     for _ in range(2):

@@ -13,6 +13,11 @@ INITIAL_SCALE = 0.3
 """Standard deviation of the raw kernel times sqrt(fan-in): the convolution then starts near the
 identity, with rotation angles of a few tenths of a radian at every frequency."""
 
+THREADED_ROWS = 128
+"""Rows from which on systems of a stack are solved in turn. From 150 on MKL, which torch calls on
+processors, factors one matrix by several threads, and does so wrongly, or never ends, where torch
+has several threads factor one each (github.com/pytorch/pytorch/issues/142815)."""
+
 Matrix = Float[Tensor, "stack rows columns"] | Complex[Tensor, "stack rows columns"]
 
 
@@ -46,9 +51,18 @@ def cayley(raw: Matrix) -> Matrix:
     skew = upper - upper.mH + lower.mH @ lower if wide else upper - upper.mH
     eye = torch.eye(rows, dtype=raw.dtype, device=raw.device)
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: the second solve is saved.
-    inverse = torch.linalg.solve(eye + skew, 2.0 * eye.expand_as(skew))
+    inverse = _solutions(eye + skew, 2.0 * eye.expand_as(skew))
     square = inverse - eye
     return (torch.cat((square, -lower @ inverse), dim=-2) if wide else square).mH
+
+
+def _solutions(systems: Matrix, wanted: Matrix) -> Matrix:
+    """Solutions of a stack of linear systems, in any number of threads."""
+    if not systems.is_cpu or systems.shape[-1] < THREADED_ROWS or not len(systems):
+        solution: Tensor = torch.linalg.solve(systems, wanted)
+        return solution
+    pairs = zip(systems.unbind(), wanted.unbind(), strict=True)
+    return torch.stack([torch.linalg.solve(*pair) for pair in pairs])
 
 
 class CayleyConv2d(KernelConv2d):

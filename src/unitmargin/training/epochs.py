@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 
 from unitmargin.auditing.audit import largest_error, network_rows
 from unitmargin.data import Samples
+from unitmargin.frozen import FixedNetwork
 from unitmargin.layers.promises import GNP
 from unitmargin.models import Classifier, fixed_network
 from unitmargin.training.evaluation import evaluate
 from unitmargin.training.lesson import Lesson
 from unitmargin.training.memory import held_memory
 from unitmargin.training.trainer import Trainer
+
+LOST_ORTHOGONALITY = 0.01
+"""An error that no rounding makes: freezing would refuse the network, and training it further costs
+time for nothing."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,17 @@ def _train_epoch(
     return _evaluated(trainer, model, test, record) if trainer.evaluates(epoch) else record
 
 
+def _orthogonality_error(network: FixedNetwork, epoch: int) -> float:
+    """The largest error over its layers; raises where it says that the training has diverged."""
+    error = largest_error(network_rows(network), GNP)
+    if error > LOST_ORTHOGONALITY:
+        raise FloatingPointError(
+            f"the weights must stay orthogonal to {LOST_ORTHOGONALITY}, got an error of "
+            f"{error:.1e} after epoch {epoch}; lower the learning rate"
+        )
+    return error
+
+
 def _evaluated(
     trainer: Trainer, model: Classifier, test: Samples | None, record: EpochRecord
 ) -> EpochRecord:
@@ -108,7 +124,7 @@ def _evaluated(
     clean = certified = None
     if test is not None:
         clean, certified = evaluate(network, test, trainer.processes, trainer.device)
-    error = largest_error(network_rows(network), GNP)
+    error = _orthogonality_error(network, record.epoch)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
     worked = trainer.processes.total(worked, trainer.device)
     return replace(

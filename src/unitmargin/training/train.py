@@ -94,8 +94,9 @@ def train(
             crop, flip, a teacher, or several processes; crop or flip of what is no image, or a crop
             as large as it; a teacher of what is no image, of shards, or that knows no more than one
             class.
-        FloatingPointError: the loss is not finite, or the weights lost their rank in a step; where
-            the evaluation after one finds that, it is a ValueError.
+        FloatingPointError: the loss is not finite, the weights lost their rank in a step (where
+            the evaluation after one finds that, it is a ValueError), or they are not orthogonal
+            after an epoch.
 
     Example:
         >>> from unitmargin.models import DenseUGNN
