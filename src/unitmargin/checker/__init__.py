@@ -6,8 +6,8 @@ radius that it can prove. Only the standard library and NumPy are imported, so t
 read all of it, in this order: ``strict`` (limits of files), ``arithmetic`` (rounding), ``reading``
 (files), ``bounds`` (norms), ``step`` (what a layer is), ``fourier`` (convolutions), ``exact``,
 ``l2_pool``, ``slices`` (of maps), ``mixing``, ``reflection``, ``layers`` (one function a kind),
-``network`` (the proof), ``units`` (of radii), ``table`` (certificates and verdicts). The proof is in
-docs/soundness.md, section "The checker".
+``network`` (the proof), ``units`` (of radii), ``table`` (certificates and verdicts). The proof is
+in docs/soundness.md, section "The checker".
 """
 
 from unitmargin.checker.reading import CheckError
