@@ -57,7 +57,7 @@ class Slicing(NamedTuple):
 
 
 Cut = Callable[..., Slicing]
-"""Of the matrices, their side, and height and width of the map."""
+"""A way to cut a map, of matrices, their side, height and width of the map, and configuration."""
 
 
 def slicing(cut: Cut, weight: Array, map_size: list[int], configuration: dict[str, int]) -> Slicing:
